@@ -10,6 +10,7 @@ from mercer.errors import InvalidInput
 pd = pytest.importorskip("pandas")
 
 from mercer.io import TableEncoder  # noqa: E402
+from mercer.tables.columns import ColumnPlan, plan_column  # noqa: E402
 from mercer.testing import assert_close  # noqa: E402
 
 
@@ -196,3 +197,22 @@ def test_a_table_of_numbers_is_encoded_at_once(monkeypatch):
     monkeypatch.setattr(TableEncoder, "_plans", None)
     np.testing.assert_array_equal(encoder.transform(frame[frame.columns[::-1]]), expected)
     assert [plan.name for plan in plans if plan.numbers[4] > 0] == ["skewed"]
+
+
+def test_numbers_beside_other_columns_are_planned_and_encoded_at_once(monkeypatch):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.normal(size=(40, 5)), columns=list("abcde"))
+    frame = frame.assign(skewed=np.exp(3 * rng.normal(size=40)), flag=[0, 1] * 20, same=2, kind=["x", "y"] * 20)
+    for place, name in enumerate(["b", "c", "skewed", "flag"]):
+        frame.loc[place : 2 * place, name] = np.nan
+    alone = [plan_column(name, values, 20, 0.01, True) for name, values in frame.items()]
+    asked = []
+    monkeypatch.setattr("mercer.tables.encoder.plan_column", lambda *of: asked.append(of[0]) or plan_column(*of))
+    encoder = TableEncoder().fit(frame)
+    assert asked == ["kind"]
+    assert [vars(plan) | {"said": ""} for plan in alone if plan.kind != "dropped"] == [
+        vars(plan) for plan in encoder._plans()
+    ]
+    expected = np.hstack([plan.encode(frame[plan.name]) for plan in encoder._plans()])
+    monkeypatch.setattr(ColumnPlan, "encode", lambda plan, values: plan._one_hot(values))
+    np.testing.assert_array_equal(encoder.transform(frame), expected)

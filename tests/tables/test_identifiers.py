@@ -7,6 +7,7 @@ import pytest
 
 pd = pytest.importorskip("pandas")
 
+from mercer.tables import identifiers  # noqa: E402
 from mercer.tables.identifiers import identifying_columns  # noqa: E402
 
 rng = np.random.default_rng(0)
@@ -59,3 +60,11 @@ def test_measurements_are_kept():
 
 def test_few_rows_are_too_few_to_tell():
     assert identifying_columns(pd.DataFrame({"a": [1.0, 0.0, 3.0, 2.0]})) == {}
+
+
+def test_numbers_that_repeat_or_have_fractions_are_not_looked_at_one_by_one(monkeypatch):
+    looked = []
+    reason = identifiers._reason
+    monkeypatch.setattr(identifiers, "_reason", lambda name, values: looked.append(name) or reason(name, values))
+    frame = pd.DataFrame({"x": np.arange(30) / 2, "gap": [np.nan, *range(29)], "few": [1, 2] * 15, "row": range(30)})
+    assert [*identifying_columns(frame)] == looked == ["row"]

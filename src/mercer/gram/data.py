@@ -229,8 +229,9 @@ def _squared_norms(rows: Array) -> Array:
 
 
 def _sums_of_squares(rows: Float64s) -> Float64s:
-    runs = (rows[:, k : k + SHORT] for k in range(0, rows.shape[1], SHORT))
-    return sum((np.einsum("ij,ij->i", run, run) for run in runs), np.zeros(len(rows)))
+    whole = rows.shape[1] // SHORT
+    runs, rest = rows[:, : whole * SHORT].reshape(len(rows), whole, SHORT), rows[:, whole * SHORT :]
+    return np.einsum("ikj,ikj->ki", runs, runs).sum(axis=0) + np.einsum("ij,ij->i", rest, rest)
 
 
 def _self_pairing(leaf: Expression, side: Side) -> Array:

@@ -12,31 +12,26 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.numerals import counted
+from mercer.tables.numbers import LARGEST, MISSING, NumberPlan, encode_numbers, plan_numbers
 from mercer.tables.texts import PERCENT, date_form, in_form, is_prose, letters_of, percent_form
 
 __all__ = [
-    "LARGEST",
     "OBJECTS",
     "ColumnPlan",
     "as_frame",
     "as_numbers",
     "as_text",
     "dropped",
-    "encode_numbers",
     "given_numbers",
     "plan_column",
+    "plan_of",
     "plan_text",
     "read_form",
 ]
 
 Floats = NDArray[np.float64]
-MISSING = "missing"
 ABSENT = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "nat", "null", "none", "<na>", "?"})
 """Texts, in lower case, that mean a missing value."""
-LARGEST = 1e150
-"""Numbers from this magnitude on count as missing, because their squares overflow."""
-SKEWED = 1.0
-"""Columns with at least this skewness are skewed."""
 MOSTLY_NUMBERS = 0.95
 OBJECTS = ("sequence", "text")
 KINDS = ("number", "flag", "category", *OBJECTS, "dropped")
@@ -83,16 +78,20 @@ class ColumnPlan:
 
     def __post_init__(self) -> None:
         self._check_types()
-        if len(self.numbers) != 5 or not np.all(np.isfinite(self.numbers)) or not self.numbers[2] > 0:
+        if len(self.numbers) != 5 or not all(map(math.isfinite, self.numbers)) or not self.numbers[2] > 0:
             given = f"numbers={self.numbers!r:.100} of the column {self.name!r:.40}"
             raise InvalidInput(message("ColumnPlan", given, "give five finite numbers, the third one positive"))
 
     def _check_types(self) -> None:
         """Check all types, because plans can come from files and `encode` relies on them."""
         known = self.kind in KINDS and set(str(self.flag).split()) <= {MISSING, "other"}
-        texts = (self.name, self.kind, self.flag, self.said, self.form, *self.categories)
-        numbers = all(isinstance(one, int | float) for one in self.numbers)
-        if not (known and numbers and all(isinstance(one, str) for one in texts)):
+        texts = {*map(type, (self.name, self.kind, self.flag, self.said, self.form, *self.categories))}
+        numbers = {*map(type, self.numbers)}
+        if not (
+            known
+            and all(issubclass(one, int | float) for one in numbers)
+            and all(issubclass(one, str) for one in texts)
+        ):
             given = f"{self.name!r:.40} of the kind {self.kind!r:.40} with flag={self.flag!r:.40}"
             raise InvalidInput(message("ColumnPlan", given, f"give texts, and a kind among {', '.join(KINDS)}"))
         if self.kind == "category" and not self.features:
@@ -121,11 +120,8 @@ class ColumnPlan:
         if self.kind == "category":
             return self._one_hot(values)
         x = given_numbers(self.name, values, self.categories, self.form)
-        absent = np.isnan(x)
-        fill, mean, std, minimum, scale = self.numbers
-        x = np.where(absent, fill, x)
-        z = ((_log(x, minimum, scale) if scale > 0 else x) - mean) / std
-        return np.column_stack([z, absent]) if MISSING in self.flag else z[:, None]
+        z = encode_numbers(x[:, None], np.array([self.numbers]))
+        return np.column_stack([z, np.isnan(x)]) if MISSING in self.flag else z
 
     def _objects(self, values: Any) -> NDArray[Any]:
         """The texts as a column of objects; missing ones are empty."""
@@ -232,22 +228,6 @@ def as_numbers(values: Any, form: str = "") -> Floats:
     return x
 
 
-def encode_numbers(X: Floats, numbers: Floats) -> Floats:
-    """The columns of X as `ColumnPlan.encode` gives them, by the `numbers` of their plans, a row for each column.
-
-    >>> encode_numbers(np.array([[1.0], [np.nan]]), np.array([[2.0, 2.0, 1.0, 0.0, 0.0]]))
-    array([[-1.],
-           [ 0.]])
-    """
-    fill, mean, std, minimum, scale = numbers.T
-    X = np.where(np.abs(X) < LARGEST, X, fill)
-    log = scale > 0
-    X[:, log] = _log(X[:, log], minimum[log], scale[log])
-    X -= mean
-    X /= std
-    return np.ascontiguousarray(X)
-
-
 def _without_percent(value: Any) -> Any:
     found = in_form(np.array([str(value).strip()], dtype=object), PERCENT)[0]
     return value if np.isnan(found) else found
@@ -283,7 +263,7 @@ def given_numbers(name: str, values: Any, stand_for_missing: tuple[str, ...] = (
 def _is_huge(text: str) -> bool:
     """Whether a text is an infinite or too large number, which counts as missing."""
     try:
-        return math.isinf(float(text)) or abs(float(text)) >= 1e150
+        return math.isinf(float(text)) or abs(float(text)) >= LARGEST
     except ValueError:
         return False
 
@@ -357,61 +337,14 @@ def _dropped(name: str, why: str) -> ColumnPlan:
 
 
 def _plan_numbers(name: str, x: Floats, indicator: float, log_skewed: bool, said: str) -> ColumnPlan:
-    absent = np.isnan(x)
-    share, present = float(absent.mean()), x[~absent]
-    if present.size == 0:
-        return _dropped(name, "no values")
-    flag = MISSING if share > 0 and share >= indicator else ""
-    if present.min() == present.max():
-        return _dropped(name, "constant")
-    if set(np.unique(present)) == {0.0, 1.0}:
-        fill = float(present.mean() > 0.5)
-        said += _said_missing(share, f"the more frequent, {fill:g}", flag)
-        return ColumnPlan(name, "flag", (fill, 0.0, 1.0, 0.0, 0.0), flag=flag, said=f"{said}0 or 1, as it is")
-    fill = float(np.median(present))
-    minimum, scale = _log_rule(present, fill) if log_skewed else (0.0, 0.0)
-    filled = np.where(absent, fill, x)
-    g = _log(filled, minimum, scale) if scale > 0 else filled
-    mean, std = float(g.mean()), _deviation(g)
-    if not std > 0:
-        return _dropped(name, "constant to rounding")
-    said += _said_missing(share, "the median", flag)
-    said += "skewed, so its logarithm is standardised" if scale > 0 else "standardised"
-    return ColumnPlan(name, "number", (fill, mean, std, minimum, scale), flag=flag, said=said)
+    return plan_of(name, plan_numbers(x[None], indicator, log_skewed)[0], said)
 
 
-def _said_missing(share: float, filled: str, flag: str) -> str:
-    if share == 0:
-        return ""
-    return f"{share:.1%} missing, filled by {filled}{', and a column says where' if flag else ''}; "
-
-
-def _log(x: Floats, minimum: Any, scale: Any) -> Floats:
-    return np.log1p(np.maximum(x - minimum, 0.0) / scale)
-
-
-def _log_rule(x: Floats, median: float) -> tuple[float, float]:
-    """(minimum, scale) of the logarithm if it makes a non-negative column less skewed, else (0, 0)."""
-    minimum = float(x.min())
-    if minimum < 0 or median <= minimum or _skewness(x) < SKEWED:
-        return 0.0, 0.0
-    scale = median - minimum
-    return (minimum, scale) if abs(_skewness(_log(x, minimum, scale))) < abs(_skewness(x)) else (0.0, 0.0)
-
-
-def _deviation(x: Floats) -> float:
-    """The standard deviation, computed without underflow of squares."""
-    away = x - x.mean()
-    unit = float(np.abs(away).max()) or 1.0
-    return unit * math.sqrt(float(((away / unit) ** 2).mean()))
-
-
-def _skewness(x: Floats) -> float:
-    """The third standardised moment."""
-    unit = float(np.abs(x).max()) or 1.0
-    z = x / unit - float((x / unit).mean())
-    std = math.sqrt(float((z**2).mean()))
-    return float((z**3).mean()) / std**3 if std > 0 else 0.0
+def plan_of(name: str, plan: NumberPlan, said: str = "") -> ColumnPlan:
+    """The plan of a column of numbers, with more that is said of it."""
+    if plan.kind == "dropped":
+        return _dropped(name, plan.said)
+    return ColumnPlan(name, plan.kind, plan.numbers, flag=plan.flag, said=said + plan.said)
 
 
 def _plan_categories(name: str, text: NDArray[Any], absent: NDArray[np.bool_], most: int, doubt: str) -> ColumnPlan:

@@ -15,17 +15,17 @@ from mercer.mixins import BaseEstimator, TransformerMixin
 from mercer.numerals import counted
 from mercer.schemas import Array, Check, Count, Schema, Texts
 from mercer.tables.columns import (
-    LARGEST,
     OBJECTS,
     ColumnPlan,
     as_frame,
     as_numbers,
     as_text,
     dropped,
-    encode_numbers,
     plan_column,
+    plan_of,
     plan_text,
 )
+from mercer.tables.numbers import LARGEST, MISSING, encode_numbers, number_columns, number_runs, plan_numbers
 
 __all__ = ["TableEncoder"]
 
@@ -121,13 +121,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         if self.max_categories < 2:
             raise InvalidInput(message("TableEncoder", f"max_categories={self.max_categories}", "give 2 or more"))
         frame = as_frame(frame, "TableEncoder")
-        plans = [
-            plan_text(name, values)
-            if name in self.text
-            else plan_column(name, values, self.max_categories, self.missing_indicator, self.log_skewed)
-            for name, values in frame.items()
-        ]
-        plans = [dropped(plan) if plan.of_objects and not self.keep_text else plan for plan in plans]
+        plans = [dropped(plan) if plan.of_objects and not self.keep_text else plan for plan in self._planned(frame)]
         kept = sorted((plan for plan in plans if plan.kind != "dropped"), key=lambda plan: plan.of_objects)
         if not kept:
             reasons = "; ".join(_grouped(plans))
@@ -151,6 +145,20 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         unused = [plan.name for plan in self._plans() if not set(plan.features) & set(features)]
         return self.without(*unused) if unused else self
 
+    def _planned(self, frame: Any) -> list[ColumnPlan]:
+        """The plan of each column, those of numbers many at a time."""
+        names, rules = frame.columns.tolist(), (self.missing_indicator, self.log_skewed)
+        numbers = number_columns(frame.dtypes) & ~np.isin(names, self.text)
+        found: dict[int, ColumnPlan] = {}
+        for places, X in number_runs(frame, numbers):
+            plans = zip(places.tolist(), plan_numbers(X, *rules), strict=True)
+            found |= {place: plan_of(names[place], plan) for place, plan in plans}
+        others = np.flatnonzero(~numbers)
+        for place, (name, values) in zip(others.tolist(), frame.iloc[:, others].items(), strict=True):
+            read = name in self.text
+            found[place] = plan_text(name, values) if read else plan_column(name, values, self.max_categories, *rules)
+        return [found[place] for place in range(len(names))]
+
     def _keep(self, kept: list[ColumnPlan]) -> None:
         self.columns_ = [plan.name for plan in kept]
         self.kinds_ = [plan.kind for plan in kept]
@@ -171,11 +179,25 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         frame = as_frame(frame, "TableEncoder")
         self._refuse_missing_columns(frame)
-        if self._plain(frame):
-            return encode_numbers(frame[self.columns_].to_numpy(np.float64), self.numbers_)
-        columns = dict(frame.items())  # quicker for wide tables than to look each one up
-        parts = [plan.encode(columns[plan.name]) for plan in self._plans()]
-        return np.ascontiguousarray(np.hstack(parts)) if parts else np.empty((len(frame), 0))
+        plain = self._plain(frame)
+        places = np.flatnonzero(plain)
+        X = frame[[self.columns_[place] for place in places]].to_numpy(np.float64)
+        Z = encode_numbers(X, self.numbers_[places])
+        if Z.shape[1] == len(self.feature_names_out_):
+            return Z
+        plans = self._plans(~plain)
+        widths = 1 + np.array([MISSING in flag for flag in self.flags_], np.intp)
+        widths[~plain] = [len(plan.features) for plan in plans]
+        first = np.cumsum(widths) - widths
+        out = np.empty((len(frame), widths.sum()), object if self.text_columns_ else np.float64)
+        out[:, first[places]] = Z
+        flagged = widths[places] == 2
+        out[:, first[places[flagged]] + 1] = 1.0 - (np.abs(X[:, flagged]) < LARGEST)
+        for plan, start, (_, values) in zip(
+            plans, first[~plain], frame[[plan.name for plan in plans]].items(), strict=True
+        ):
+            out[:, start : start + len(plan.features)] = plan.encode(values)
+        return out
 
     def unlike_the_fit(self, frame: Any) -> list[str]:
         """The values that `transform` replaces, in words: unseen categories and missing values.
@@ -188,11 +210,13 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         frame = as_frame(frame, "TableEncoder")
         self._refuse_missing_columns(frame)
-        plans = self._plans()
-        if self._plain(frame):
-            whole = (np.abs(frame[self.columns_].to_numpy(np.float64)) < LARGEST).all(axis=0)
-            plans = [plan for plan, known in zip(plans, whole, strict=True) if not known]
-        return [line for plan in plans for line in _unlike(plan, frame[plan.name])]
+        looked = np.ones(len(self.columns_), bool)
+        plain = np.flatnonzero(self._plain(frame))
+        X = frame[[self.columns_[place] for place in plain]].to_numpy(np.float64)
+        looked[plain] = ~(np.abs(X) < LARGEST).all(axis=0)
+        plans = self._plans(looked)
+        columns = frame[[plan.name for plan in plans]].items()
+        return [line for plan, (_, values) in zip(plans, columns, strict=True) for line in _unlike(plan, values)]
 
     @property
     def heading(self) -> str:
@@ -212,19 +236,18 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         known = set(self.columns_)
         return [name for name in map(str, frame.columns) if name not in known]
 
-    def _plain(self, frame: Any) -> bool:
-        """Whether all columns are numbers without columns for missing ones, in the frame too: one matrix at once."""
-        numbers = set(self.kinds_) <= {"number", "flag"} and not any(self.flags_)
-        return numbers and all(
-            isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in frame.dtypes[self.columns_]
-        )
+    def _plain(self, frame: Any) -> NDArray[np.bool_]:
+        """Which columns are numbers, in the frame too."""
+        return np.isin(self.kinds_, ["number", "flag"]) & number_columns(frame.dtypes[self.columns_])
 
-    def _plans(self) -> list[ColumnPlan]:
+    def _plans(self, wanted: Any = True) -> list[ColumnPlan]:
+        """The plans of the columns, or of those that are wanted."""
         forms = getattr(self, "forms_", [""] * len(self.columns_))  # files of earlier versions have none
-        fields = zip(self.columns_, self.kinds_, self.numbers_, self.categories_, self.flags_, forms, strict=True)
+        fields = [self.columns_, self.kinds_, self.numbers_.tolist(), self.categories_, self.flags_, forms]
+        some = np.flatnonzero(np.broadcast_to(wanted, len(self.columns_)))
         return [
             ColumnPlan(name, kind, tuple(map(float, numbers)), tuple(categories), flag, form=form)
-            for name, kind, numbers, categories, flag, form in fields
+            for name, kind, numbers, categories, flag, form in ([field[place] for field in fields] for place in some)
         ]
 
     def _is_sound(self) -> bool:

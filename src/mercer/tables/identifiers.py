@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.tables.columns import as_numbers, as_text, plan_column
+from mercer.tables.numbers import number_columns, number_runs
 from mercer.tables.texts import LOOK, MOSTLY, share
 
 __all__ = ["identifies", "identifying_columns"]
@@ -29,8 +30,18 @@ def identifying_columns(frame: Any) -> dict[str, str]:
     >>> identifying_columns(pd.DataFrame({"Unnamed: 0": range(30), "age": [40, 60, 41] * 10}))
     {'Unnamed: 0': 'a counter of the rows, 0 to 29'}
     """
-    found = {str(name): _reason(str(name), values) for name, values in frame.items()}
-    return {name: why for name, why in found.items() if why}
+    looked = np.ones(len(frame.columns), bool)
+    for places, X in number_runs(frame, number_columns(frame.dtypes)):
+        looked[places] = _mostly_distinct_integers(X)
+    return {str(name): why for name, values in frame.iloc[:, looked].items() if (why := _reason(str(name), values))}
+
+
+def _mostly_distinct_integers(X: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether a row, with the values of a column, can be a counter or an identifier."""
+    found = (X % 1 == 0).all(axis=1)
+    distinct = 1 + np.count_nonzero(np.diff(np.sort(X[found], axis=1), axis=1), axis=1)
+    found[found] = distinct >= MOSTLY * X.shape[1]
+    return found
 
 
 def _reason(name: str, values: Any) -> str:

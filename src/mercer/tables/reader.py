@@ -16,6 +16,7 @@ from mercer.points import parse_memory, require
 from mercer.points.disk import ArrowSource, ParquetSource
 from mercer.tables.arrays import ARRAYS, parse_arrays
 from mercer.tables.delimited import looks_like_lines, parse_delimited
+from mercer.tables.numbers import LARGEST, RUN
 from mercer.tables.raw import STANDARD_INPUT, decoded, read_bytes, require_room, shown_name
 from mercer.tables.sequences import looks_like_fasta, parse_fasta
 from mercer.tables.sheets import SHEETS, sheet_as_csv
@@ -23,10 +24,6 @@ from mercer.tables.svmlight import looks_like_svmlight, parse_svmlight
 
 __all__ = ["COLUMNAR", "Table", "read_table"]
 
-HUGE = 1e150
-"""Magnitudes at or above this are treated as missing, because their squares overflow."""
-RUN = 1 << 20
-"""Numbers that are looked at at a time."""
 MOST = 6
 """Most columns that get a note of their own."""
 
@@ -187,6 +184,7 @@ def _checked(frame: Any, more: Any, name: str, form: str, notes: tuple[str, ...]
         raise InvalidInput(message(name, "has a header and no rows", "give a table with rows"))
     if twice := frame.columns[frame.columns.duplicated()].tolist():
         raise InvalidInput(message(name, f"has two columns named {twice[0]!r}", "give them different names"))
+    frame = frame.copy()  # one block for each type, because pandas keeps and takes the columns of a text one by one
     return Table(frame, name, form, (*notes, *more, *_infinite(frame)))
 
 
@@ -241,7 +239,7 @@ def _infinite(frame: Any) -> list[str]:
     notes, width = [], max(1, RUN // len(frame))
     for first in range(0, len(floats), width):  # many at a time, because pandas is slow to find one
         some = frame.iloc[:, floats[first : first + width]]
-        beyond = np.abs(some.to_numpy(np.float64, na_value=np.nan)) >= HUGE
+        beyond = np.abs(some.to_numpy(np.float64, na_value=np.nan)) >= LARGEST
         for place in np.flatnonzero(beyond.any(axis=0)):
             found = np.flatnonzero(beyond[:, place])
             given = f"{some.columns[place]}: {some.iat[found[0], place]:g} in row {found[0] + 1} (counted from 1)"

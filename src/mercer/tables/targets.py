@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mercer.errors import InvalidInput, message
 from mercer.numerals import counted
 from mercer.tables.columns import as_text
+from mercer.tables.numbers import LARGEST
 
 __all__ = ["Task", "as_target", "holdout_rows", "infer_task", "random_folds", "stratified_order"]
 
@@ -70,7 +71,7 @@ def _numbers(name: str, target: Any) -> NDArray[np.float64]:
     import pandas as pd
 
     values = pd.to_numeric(target, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    good = np.abs(values) < 1e150
+    good = np.abs(values) < LARGEST
     if not good.all():
         odd = target[~good].iloc[0]
         given = f"the target has {odd!r}, which is not a number, for a regression"
