@@ -132,6 +132,19 @@ def test_precomputed_equals_the_kernel(estimator, data):
     np.testing.assert_allclose(outputs(model, kernel(new, X)), outputs(direct, new), atol=1e-7)
 
 
+@pytest.mark.parametrize("estimator", [*ALL, KernelKMeans])
+def test_sparse_precomputed_matrices(estimator, data):
+    X, y = data
+    K = Gaussian(gamma=0.5)(X)
+    some = {"random_state": 0} if estimator is KernelKMeans else {}
+    dense = estimator(kernel=Precomputed(), **some).fit(K, y)
+    sparse = estimator(kernel=Precomputed(), **some).fit(sp.csc_array(K), y)
+    np.testing.assert_allclose(outputs(sparse, sp.csr_array(K[::3])), outputs(dense, K[::3]), atol=1e-9)
+    K[0, 3] += 0.5
+    with pytest.raises(InvalidInput, match="symmetrise"):
+        estimator(kernel=Precomputed()).fit(sp.csr_array(K), y)
+
+
 @pytest.mark.parametrize("estimator", ALL)
 def test_precomputed_matrices_that_are_none_are_refused(estimator, data):
     y = data[1][:4]

@@ -24,6 +24,7 @@ MACHINES = [
     ("SVC", {"C": 3.0}, LABELS),
     ("SVC", {"kernel": "linear", "class_weight": "balanced"}, TWO),
     ("SVC", {"kernel": "poly", "coef0": 1.0, "decision_function_shape": "ovo"}, LABELS),
+    ("SVC", {"kernel": "poly", "coef0": -0.2, "degree": 2, "gamma": 0.01}, TWO),
     ("NuSVC", {"nu": 0.4}, LABELS),
     ("NuSVC", {"nu": 0.5, "gamma": 0.02, "class_weight": {0: 5.0}}, TWO),
     ("SVR", {"C": 2.0, "gamma": 0.1}, NUMBERS),
@@ -141,6 +142,21 @@ def test_components_are_theirs(kernel, n_components):
         if not callable(kernel):
             scores = ours.transform(new)
             np.testing.assert_allclose(ours.inverse_transform(scores), theirs.inverse_transform(scores), atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, int])
+def test_types_of_components_are_theirs(kernel, dtype):
+    rows = (X @ X.T if kernel == "precomputed" else X).astype(dtype)
+    ours, theirs = (
+        module.KernelPCA(2, kernel=kernel, fit_inverse_transform=kernel == "rbf") for module in (faces, decomposition)
+    )
+    made = [[one.fit_transform(rows), one.transform(rows), one.eigenvalues_] for one in (ours, theirs)]
+    if kernel == "rbf":
+        for scores, one in zip(made, (ours, theirs), strict=True):
+            scores += [one.X_transformed_fit_, one.inverse_transform(scores[0])]
+    assert [one.dtype for one in made[0]] == [one.dtype for one in made[1]]
+    np.testing.assert_allclose(made[0][2], made[1][2], rtol=1e-5)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", lambda x, z: float(np.exp(-abs(x - z).sum()))])

@@ -71,12 +71,13 @@ class KernelPCA(Face, decomposition.KernelPCA):
             self._delegated(why)
             super()._fit_transform_in_place(K if stored else K.toarray())
         else:
-            self._take(pca, n, len(pca.eigenvalues_) if self.remove_zero_eig or self.n_components is None else k)
+            dtype: Any = np.float32 if rows.dtype == np.float32 else np.float64
+            self._take(pca, n, len(pca.eigenvalues_) if self.remove_zero_eig or self.n_components is None else k, dtype)
 
-    def _take(self, pca: estimators.KernelPCA, n: int, k: int) -> None:
+    def _take(self, pca: estimators.KernelPCA, n: int, k: int, dtype: Any) -> None:
         """scikit-learn's attributes, for k components."""
         rank = len(pca.eigenvalues_)
-        self.eigenvalues_, self.eigenvectors_ = np.zeros(k), np.zeros((n, k))
+        self.eigenvalues_, self.eigenvectors_ = np.zeros(k, dtype), np.zeros((n, k), dtype)
         self.eigenvalues_[:rank], self.eigenvectors_[:, :rank] = pca.eigenvalues_, pca.eigenvectors_
         if not hasattr(self._centerer, "K_fit_rows_"):
             self._centerer.K_fit_rows_, self._centerer.K_fit_all_ = pca.column_means_, pca.column_means_.mean()
@@ -103,13 +104,14 @@ class KernelPCA(Face, decomposition.KernelPCA):
         K = self._get_kernel(X, self.X_fit_)
         scales = np.sqrt(self.eigenvalues_)
         alphas = np.divide(self.eigenvectors_, scales, out=np.zeros_like(self.eigenvectors_), where=scales > 0)
-        return np.asarray(K @ alphas - self._centerer.K_fit_rows_ @ alphas)
+        return np.asarray(K @ alphas - self._centerer.K_fit_rows_ @ alphas, alphas.dtype)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Rows with these scores, by ridge regression."""
         if not self.fit_inverse_transform:
             return super().inverse_transform(X)  # an error
-        return np.asarray(self._get_kernel(X, self.X_transformed_fit_) @ self.dual_coef_)
+        known = self.X_transformed_fit_
+        return np.asarray(self._get_kernel(X, known) @ self.dual_coef_, known.dtype)
 
 
 def _negative(pca: estimators.KernelPCA, K: Any) -> bool:

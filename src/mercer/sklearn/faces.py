@@ -10,7 +10,19 @@ import numpy as np
 
 from mercer.errors import DelegatedWarning, warn
 from mercer.gram import KernelOperator
-from mercer.kernels import Chi2, Constant, Cosine, Gaussian, Kernel, Laplace, Linear, Polynomial, Precomputed, Sigmoid
+from mercer.kernels import (
+    Chi2,
+    Constant,
+    Cosine,
+    Formula,
+    Gaussian,
+    Kernel,
+    Laplace,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+)
 
 __all__ = ["Face", "gram", "kernel_of", "quietly"]
 
@@ -59,8 +71,10 @@ def kernel_of(name: str, gamma: float, degree: float, coef0: float) -> Kernel | 
         "sigmoid": lambda: Sigmoid(float(gamma), float(coef0)),
         "precomputed": Precomputed,
     }
-    if int(degree) == degree:
+    if int(degree) == degree and coef0 >= 0:
         made["poly"] = lambda: Polynomial(int(degree), float(gamma), float(coef0))
+    elif int(degree) == degree:  # not a Mercer kernel
+        made["poly"] = lambda: Formula(f"({float(gamma)!r}*dot - {-float(coef0)!r})**{int(degree)}")
     return made[name]() if name in made else None
 
 

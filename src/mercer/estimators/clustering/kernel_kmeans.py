@@ -288,7 +288,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
     def _operator(self, K: KernelOperator, method: _Method) -> Operator:
         """K in the form that the method uses."""
         if method.name == "given":
-            return Dense(K.X, symmetric=True)
+            return Dense(K.kernel.block(K.X, None), symmetric=True)
         if method.name == "rows":
             return LowRank(np.asarray(K.X, np.float64))
         A = K.astype(method.dtype)
