@@ -11,6 +11,7 @@ pytest.importorskip("pandas")
 
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.io import read_sequences, read_table
+from mercer.tables.delimited import parse_delimited
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,20 @@ def test_a_plain_file_is_bounded_too(tmp_path):
     path.write_text("a,b\n" + "1,2\n" * 2000)
     with pytest.raises(MemoryExceeded, match="has more than"):
         read_table(path, memory=20_000)
-    assert len(read_table(path, memory=40_000).frame) == 2000
+    with pytest.raises(MemoryExceeded, match="a table of 2001 rows × 2 columns"):
+        read_table(path, memory=100_000)
+    assert len(read_table(path, memory=150_000).frame) == 2000
+
+
+def test_a_text_is_read_in_a_byte_for_a_character():
+    text = "a,b\n" + "".join(f"{'x' * 100_000},{i}\n" for i in range(10))
+    parse_delimited(text, "a.csv")
+    tracemalloc.start()
+    try:
+        parse_delimited(text, "a.csv")
+        assert tracemalloc.get_traced_memory()[1] < 3.5 * len(text)
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])

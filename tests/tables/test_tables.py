@@ -194,7 +194,7 @@ def test_a_wide_table_is_not_looked_at_column_by_column(tmp_path, monkeypatch):
     assert len(looked) < 100
 
 
-def test_numbers_of_a_text_are_one_array(tmp_path):
+def test_numbers_of_a_wide_text_are_one_array(tmp_path):
     """With an array for each column, pandas takes rows of a hundred thousand columns in a second each time."""
-    frame = read_table(write(tmp_path, "a.csv", "x,y\n1.5,2.5\n3.5,4.5\n")).frame
+    frame = read_table(write(tmp_path, "a.csv", "x,y,z\n1.5,2.5,3.5\n4.5,5.5,6.5\n")).frame
     assert np.shares_memory(frame.to_numpy(), frame["x"].to_numpy())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from mercer.errors import InvalidInput, message
 from mercer.numerals import counted
 from mercer.points import parse_memory, require
 from mercer.tables.decimals import is_number, with_points
+from mercer.tables.raw import stream_of
 
 __all__ = ["looks_like_lines", "parse_delimited"]
 
@@ -24,6 +24,8 @@ MISSING = ("?",)
 _LOOK = 50
 COLUMN = 3000
 """Bytes that pandas takes for a column, whatever is in it."""
+FIELD = 24
+"""Bytes that it takes for a field while it reads: its place in the text, twice, and the number."""
 
 
 def looks_like_lines(text: str) -> bool:
@@ -32,7 +34,7 @@ def looks_like_lines(text: str) -> bool:
     >>> looks_like_lines("to be\\nor not to be\\n"), looks_like_lines("a b\\n1 2\\n"), looks_like_lines("a\\n1\\n")
     (True, False, False)
     """
-    lines = list(islice((line for line in io.StringIO(text) if line.strip()), _LOOK))
+    lines = list(islice((line for line in stream_of(text) if line.strip()), _LOOK))
     widths = [{len(fields) for fields in _split(lines, delimiter)} for delimiter in DELIMITERS]
     return not any(len(one) == 1 and max(one) > 1 for one in widths) and not all(
         is_number(line.strip(), commas=True) for line in lines[1:] or lines
@@ -56,14 +58,17 @@ def parse_delimited(
     _, header = next(_rows(text, delimiter, name), (0, []))
     if not header:
         raise InvalidInput(message(name, "its lines are blank", "give a table with a header and rows"))
-    require(COLUMN * len(header), parse_memory(memory), f"{name}: a table of {len(header)} columns", "leave some out")
-    _check_rows(text, delimiter, len(header), name)
+    budget, width = parse_memory(memory), len(header)
+    require(COLUMN * width, budget, f"{name}: a table of {width} columns", "leave some out")
+    rows = _checked_rows(text, delimiter, width, name)
+    size = COLUMN * width + FIELD * rows * width + 2 * len(text)  # of the text the stream, and what was read of it
+    require(size, budget, f"{name}: a table of {rows} rows × {width} columns", "give fewer rows or columns")
     commas = delimiter not in ", "
     bare = all(is_number(field, commas=commas) for field in header)
     names = [f"c{place}" for place in range(1, len(header) + 1)] if bare else _checked_names(header, name)
     try:
         frame = pd.read_csv(
-            io.StringIO(text), sep=delimiter, index_col=False, na_values=list(MISSING), low_memory=False,
+            stream_of(text), sep=delimiter, index_col=False, na_values=list(MISSING), low_memory=False,
             skipinitialspace=True, names=names, header=None if bare else 0,
         )  # fmt: skip
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
@@ -85,7 +90,7 @@ def _delimiter(text: str) -> str:
 
     A delimiter that splits the first line is preferred: under a header a;b;c commas belong to numbers.
     """
-    lines = list(islice((line for line in io.StringIO(text) if line.strip()), _LOOK))
+    lines = list(islice((line for line in stream_of(text) if line.strip()), _LOOK))
     best, most = None, (False, 1)
     for delimiter in DELIMITERS:
         if delimiter == " " and best is not None:
@@ -135,7 +140,7 @@ def _long_fields() -> Iterator[None]:
 
 def _rows(text: str, delimiter: str, name: str) -> Any:
     """(line number, fields) of each row that is not blank."""
-    reader = csv.reader(io.StringIO(text), delimiter=delimiter, skipinitialspace=True)
+    reader = csv.reader(stream_of(text), delimiter=delimiter, skipinitialspace=True)
     try:
         with _long_fields():
             for row in reader:
@@ -145,8 +150,13 @@ def _rows(text: str, delimiter: str, name: str) -> Any:
         raise InvalidInput(message(name, f"line {reader.line_num}: {error}", "check its quotes")) from error
 
 
-def _check_rows(text: str, delimiter: str, width: int, name: str) -> None:
-    ragged = [(line, len(row)) for line, row in _rows(text, delimiter, name) if len(row) != width]
+def _checked_rows(text: str, delimiter: str, width: int, name: str) -> int:
+    """The number of rows, the first one included, which all have as many fields."""
+    rows, ragged = 0, []
+    for line, row in _rows(text, delimiter, name):
+        rows += 1
+        if len(row) != width:
+            ragged.append((line, len(row)))
     if ragged:
         line, found = ragged[0]
         given = f"line {line} has {counted(found, 'field')} and the first line has {width}, "
@@ -159,6 +169,7 @@ def _check_rows(text: str, delimiter: str, width: int, name: str) -> None:
                 "give every row the same number of fields; quote fields that hold a " + DELIMITERS[delimiter],
             )
         )
+    return rows
 
 
 def _checked_names(header: list[str], name: str) -> list[str]:

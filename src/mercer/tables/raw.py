@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, cast
 from mercer.errors import InvalidInput, MemoryExceeded, message
 from mercer.points import human, parse_memory
 
-__all__ = ["STANDARD_INPUT", "decoded", "read_bytes", "read_text", "require_room", "shown_name"]
+__all__ = ["STANDARD_INPUT", "decoded", "read_bytes", "read_text", "require_room", "shown_name", "stream_of"]
 
 STANDARD_INPUT = Path("-")
 CHUNK = 1 << 20
@@ -84,6 +84,12 @@ def decoded(data: bytes, name: str) -> tuple[str, tuple[str, ...]]:
         text, notes = _latin(data, name), ("the text is not UTF-8; it was read as Latin-1",)
     _require_text(text, name)  # the file can consist of a byte order mark only
     return (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text), notes
+
+
+def stream_of(text: str) -> io.TextIOWrapper:
+    """The text as a stream, in a byte for most characters; `StringIO` takes four for each."""
+    data = io.BytesIO(text.encode("utf-8", "surrogatepass"))
+    return io.TextIOWrapper(data, "utf-8", "surrogatepass", newline="\n")
 
 
 def _require_text(read: bytes | str, name: str) -> None:

@@ -167,6 +167,7 @@ def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None
         text, notes = sheet_as_csv(data, name, parse_memory(memory))
         return _checked(*parse_delimited(text, name, ",", memory), name, "delimited", notes)
     text, notes = decoded(data, name)
+    del data
     if looks_like_fasta(text):
         return _fasta_table(text, name, notes)
     if texts is not None and texts not in text.partition("\n")[0] and ending in ("", ".txt"):
@@ -184,7 +185,8 @@ def _checked(frame: Any, more: Any, name: str, form: str, notes: tuple[str, ...]
         raise InvalidInput(message(name, "has a header and no rows", "give a table with rows"))
     if twice := frame.columns[frame.columns.duplicated()].tolist():
         raise InvalidInput(message(name, f"has two columns named {twice[0]!r}", "give them different names"))
-    frame = frame.copy()  # one block for each type, because pandas keeps and takes the columns of a text one by one
+    if len(frame.columns) > len(frame):
+        frame = frame.copy()  # one block for each type, because pandas keeps and takes the columns of a text one by one
     return Table(frame, name, form, (*notes, *more, *_infinite(frame)))
 
 

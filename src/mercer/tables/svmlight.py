@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer.errors import InvalidInput, message
 from mercer.points import parse_memory, require
+from mercer.tables.raw import stream_of
 
 __all__ = ["looks_like_svmlight", "parse_svmlight"]
 
@@ -26,7 +27,7 @@ def looks_like_svmlight(text: str) -> bool:
     >>> looks_like_svmlight("-1 3:1 7:0.5\\n"), looks_like_svmlight("a,b\\n1,2\\n")
     (True, False)
     """
-    lines = [line for line in islice(io.StringIO(text), 20) if line.strip() and not line.startswith("#")]
+    lines = [line for line in islice(stream_of(text), 20) if line.strip() and not line.startswith("#")]
     return bool(lines) and _LINE.match(lines[0]) is not None and any(_PAIR.search(line) for line in lines)
 
 
