@@ -96,6 +96,25 @@ def test_any_rows():
         assert landmark_svc(landmarks=how).fit(X, Y).score(X, Y) > 0.9
 
 
+@pytest.mark.parametrize("machine", [SVC, SVR])
+@pytest.mark.parametrize("landmarks", ["pivoted", np.arange(0, 150, 4)[::-1]])
+def test_precomputed_rows_in_any_order(machine, landmarks):
+    """Machines sort rows by class, and leave out those of no weight."""
+    shuffled = np.random.default_rng(0).permutation(150)
+    rows, y, weights = X[shuffled], Y[shuffled], np.where(np.arange(150) % 8 == 1, 0.0, 1.0)
+    options = {"solver": "nystroem", "n_landmarks": 40, "tol": 1e-6}
+    direct = machine(kernel=KERNEL, landmarks=landmarks, **options)
+    if not isinstance(landmarks, str):
+        direct.set_params(landmarks=rows[landmarks])
+    stored = machine(kernel=Precomputed(), landmarks=landmarks, **options).fit(KERNEL(rows), y, weights)
+    new = X + 0.1
+    np.testing.assert_allclose(
+        stored.predict(KERNEL(new, rows)), direct.fit(rows, y, weights).predict(new), atol=1e-4, rtol=0
+    )
+    with pytest.raises(InvalidInput, match="the number 1, whose row has no positive weight"):
+        stored.set_params(landmarks=[0, 1]).fit(KERNEL(rows), y, weights)
+
+
 def test_weights_and_paths():
     weights = np.arange(150) % 3
     one = landmark_svc(landmarks=X[::4], tol=1e-8)

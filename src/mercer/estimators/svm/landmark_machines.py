@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.approx.landmarks import choose_landmarks
 from mercer.approx.nystroem import inverse_root
-from mercer.errors import ConvergenceWarning, message, warn
+from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.landmarks import pool_rows
 from mercer.estimators.svm.support_vectors import LEAST_SET, SupportVectorMachine, Training
 from mercer.gram import KernelOperator
@@ -102,7 +102,8 @@ class LandmarkMachine(SupportVectorMachine):
         K, dtype = data.K, np.float64 if wide else np.float32
         with report.stage("landmarks"):
             seed = int(self.random_state)
-            _, landmarks = choose_landmarks(type(self).__name__, self.landmarks, K, K.X, m, seed, POOL * m)
+            how = self._landmarks_among(data.order)
+            _, landmarks = choose_landmarks(type(self).__name__, how, K, K.X, m, seed, POOL * m)
             if self.kernel_.space.numbered:
                 among, entries = np.asarray(K.block(landmarks, landmarks)), K.X.dtype
             else:
@@ -125,7 +126,19 @@ class LandmarkMachine(SupportVectorMachine):
             given = f"{len(root)} landmarks leave out {lost:.0%} of the trace of K: rows may be far from all of them"
             report.warnings.append(message(type(self).__name__, given, "raise n_landmarks, or widen the kernel"))
             warn(report.warnings[-1], ConvergenceWarning)
-        return landmarks, root, features
+        return data.order[landmarks] if self.kernel_.space.numbered else landmarks, root, features
+
+    def _landmarks_among(self, order: np.ndarray) -> Any:
+        """`landmarks`, as places among the fit's rows `order` if they are numbers of rows of a precomputed matrix."""
+        given = np.asarray(self.landmarks)
+        if not self.kernel_.space.numbered or given.ndim != 1 or given.dtype.kind not in "iu":
+            return self.landmarks
+        by_number = np.argsort(order)
+        places = by_number[np.minimum(np.searchsorted(order, given, sorter=by_number), len(order) - 1)]
+        if absent := given[order[places] != given].tolist():
+            what = f"landmarks= with the number {absent[0]}, whose row has no positive weight"
+            raise InvalidInput(message(type(self).__name__, what, f"give some of the {len(order)} that have it"))
+        return places
 
     def _planned(self, data: Training, family: DualBatch, wide: bool, report: Report) -> int:
         """How many landmarks, and the memory that they take."""
