@@ -14,7 +14,7 @@ import mercer
 from mercer import GaussianProcessClassifier
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.estimators.gp.classifier import averaged
-from mercer.kernels import Gaussian
+from mercer.kernels import Gaussian, Precomputed
 from mercer.select import covariance, laplace
 from mercer.testing import assert_close
 
@@ -139,3 +139,14 @@ def test_refusals(data):
         GaussianProcessClassifier(memory=1000).fit(X, y)
     with pytest.raises(InvalidInput, match="KernelLogisticRegression"):
         GaussianProcessClassifier(optimize=False).fit(X, y).compress(3)
+
+
+def test_a_precomputed_matrix_has_the_mean_only(data):
+    X, y, new = data
+    kernel = Gaussian(gamma=0.5)
+    model = GaussianProcessClassifier(Precomputed(), optimize=False).fit(kernel(X), y)
+    direct = GaussianProcessClassifier(kernel, optimize=False).fit(X, y)
+    means = (one.latent(rows, return_std=False) for one, rows in ((model, kernel(new, X)), (direct, new)))
+    np.testing.assert_allclose(*means, atol=1e-8)
+    with pytest.raises(InvalidInput, match="variance for a precomputed kernel"):
+        model.predict(kernel(new, X))

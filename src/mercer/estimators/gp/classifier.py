@@ -210,6 +210,9 @@ class GaussianProcessClassifier(GaussianProcess, ScoreClassifier):
         mean = self._decide(X)
         if not return_std:
             return mean[:, 0] if mean.shape[1] == 1 else mean
+        if self.kernel_.space.numbered:
+            given = "the variance for a precomputed kernel, whose k(x, x) of new rows is not known"
+            raise InvalidInput(message(type(self).__name__, given, "give the kernel, or latent(X, return_std=False)"))
         cross = self._cross(X)
         rows = self._validate_new(X)
         own = np.asarray(KernelOperator(self.kernel_, rows, dtype=np.float64).diagonal(), np.float64)
