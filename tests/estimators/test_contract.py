@@ -156,6 +156,14 @@ def test_precomputed_matrices_that_are_none_are_refused(estimator, data):
         estimator(kernel=Precomputed()).fit(lopsided, y)
 
 
+def test_numbers_of_landmarks_are_those_of_all_rows(data):
+    X, y = data
+    weights = np.where(np.arange(len(y)) < 10, 0.0, 1.0)
+    for estimator in (KernelRidge, KernelRidgeCV, KernelLogisticRegression):
+        with pytest.raises(InvalidInput, match="count the others"):
+            estimator(Gaussian(), solver="nystroem", landmarks=[0, 20, 70, 140]).fit(X, y, weights)
+
+
 def test_objects_through_a_function():
     words = ["ab", "abc", "xyz", "xy", "abz", "yz"]
     common = Function(lambda s, t: float(len(set(s) & set(t))), mode="pair")

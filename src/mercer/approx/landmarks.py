@@ -12,7 +12,17 @@ from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
 from mercer.points import sample_rows
 
-__all__ = ["LandmarkFeatures", "choose_landmarks", "landmark_features"]
+__all__ = ["LandmarkFeatures", "are_numbers", "choose_landmarks", "landmark_features"]
+
+
+def are_numbers(how: Any) -> bool:
+    """Whether landmarks are given by the numbers of their rows.
+
+    >>> are_numbers([3, 5]), are_numbers([[3.0], [5.0]]), are_numbers("pivoted")
+    (True, False, False)
+    """
+    index = np.asarray(how)
+    return index.ndim == 1 and index.dtype.kind in "iu" and len(index) > 0
 
 
 def choose_landmarks(
@@ -35,8 +45,7 @@ def choose_landmarks(
         rows = kernel.space.vectors and index.dtype.kind in "biuf" and index.shape[1:] == (points.columns,)
         if rows and len(index) and np.isfinite(index).all():
             return None, np.ascontiguousarray(index, points.dtype)
-        named = index.ndim == 1 and index.dtype.kind in "iu" and len(index) > 0
-        if not named or index.min() < 0 or index.max() >= n:
+        if not are_numbers(index) or index.min() < 0 or index.max() >= n:
             raise _refused(who, how, n)
     return index, points.anchors().take(index).rows
 

@@ -111,6 +111,9 @@ def test_precomputed_rows_in_any_order(machine, landmarks):
     np.testing.assert_allclose(
         stored.predict(KERNEL(new, rows)), direct.fit(rows, y, weights).predict(new), atol=1e-4, rtol=0
     )
+    if not isinstance(landmarks, str):
+        numbered = machine(kernel=KERNEL, landmarks=landmarks, **options).fit(rows, y, weights)
+        np.testing.assert_array_equal(numbered.X_fit_, rows[landmarks])
     with pytest.raises(InvalidInput, match="the number 1, whose row has no positive weight"):
         stored.set_params(landmarks=[0, 1]).fit(KERNEL(rows), y, weights)
 

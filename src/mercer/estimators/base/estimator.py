@@ -15,6 +15,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from mercer.approx.landmarks import are_numbers
 from mercer.atomic import Atomic
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.advice import advice, left_to_default, outweighing_column
@@ -264,6 +265,9 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         if self._space().numbered:
             given = "zero sample weights with a precomputed kernel"
             raise InvalidInput(message(type(self).__name__, given, "leave these rows and columns out of the matrix"))
+        if are_numbers(getattr(self, "landmarks", "")):
+            given = "zero sample weights with landmarks given by their numbers"
+            raise InvalidInput(message(type(self).__name__, given, "leave these rows out, and count the others"))
         return self._space().of(X).among(keep).rows, Y[keep], weights[keep]
 
     # ---- kernel ------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from mercer.approx.landmarks import choose_landmarks
+from mercer.approx.landmarks import are_numbers, choose_landmarks
 from mercer.approx.nystroem import inverse_root
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.landmarks import pool_rows
@@ -129,10 +129,10 @@ class LandmarkMachine(SupportVectorMachine):
         return data.order[landmarks] if self.kernel_.space.numbered else landmarks, root, features
 
     def _landmarks_among(self, order: np.ndarray) -> Any:
-        """`landmarks`, as places among the fit's rows `order` if they are numbers of rows of a precomputed matrix."""
-        given = np.asarray(self.landmarks)
-        if not self.kernel_.space.numbered or given.ndim != 1 or given.dtype.kind not in "iu":
+        """`landmarks`, as places among the fit's rows `order` if they are numbers of rows."""
+        if not are_numbers(self.landmarks):
             return self.landmarks
+        given = np.asarray(self.landmarks)
         by_number = np.argsort(order)
         places = by_number[np.minimum(np.searchsorted(order, given, sorter=by_number), len(order) - 1)]
         if absent := given[order[places] != given].tolist():
