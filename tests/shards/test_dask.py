@@ -148,6 +148,15 @@ def test_brief_work_goes_past_the_scheduler_where_rows_are_held(elsewhere, monke
     assert len(sent) == 2
 
 
+def test_rows_go_from_worker_to_worker_while_pivots_are_chosen(elsewhere, monkeypatch):
+    monkeypatch.setattr(clusters, "FRESH", 3600.0)
+    monkeypatch.setattr(sharded, "AHEAD", 1)
+    K, wanted = KernelOperator(KERNEL, dask(X)), KernelOperator(KERNEL, dask(X)) @ V
+    K.low_rank(20)
+    monkeypatch.setattr(clusters.Cluster, "_sent", lambda self, some, on: pytest.fail("a worker lacked rows"))
+    np.testing.assert_array_equal(K @ V, wanted)
+
+
 def test_what_a_worker_cannot_do_is_left_to_the_scheduler(elsewhere, monkeypatch):
     monkeypatch.setattr(direct, "PATIENCE", 0.1)
     client, (one, other) = elsewhere.get_client(), elsewhere.scheduler_info["workers"]
@@ -257,12 +266,21 @@ def test_factors_and_preconditioners_are_spread(elsewhere, shift, rng):
     assert_close(found.correlation(K), own.low_rank(60).correlation(own), 0.5)
 
 
-def test_features_and_grams_are_spread(elsewhere, rng):
-    K, D, some = KernelOperator(KERNEL, X, Z), KernelOperator(KERNEL, dask(X), Z), np.arange(0, N, 7)
+def test_features_and_grams_are_spread(elsewhere, rng, monkeypatch):
+    K, D, some = KernelOperator(KERNEL, X, Z), KernelOperator(KERNEL, dask(X, 150), Z), np.arange(0, N, 7)
     R, w = rng.standard_normal((70, 9)), rng.random(len(some))
     assert_close(D.features(R), K.toarray() @ R, 1e-12)
     start = np.asfortranarray(np.triu(W @ W.T))
-    assert_close(D.add_gram(some, w, start.copy(order="F")), start + np.triu(K.rows(some).T * w @ K.rows(some)), 1e-12)
+    G = D.add_gram(some, w, start.copy(order="F"))
+    assert_close(G, start + np.triu(K.rows(some).T * w @ K.rows(some)), 1e-12)
+    sent, threads, original = [], D._cluster.threads(), clusters.Cluster._sent
+    monkeypatch.setattr(clusters.Cluster, "_sent", lambda self, some, on: sent.append(on) or original(self, some, on))
+    monkeypatch.setattr(clusters, "FRESH", 0.0)
+    D.add_gram(some, w, start.copy(order="F"))
+    assert [len(on) for on in sent] == [2]  # each worker adds up its own
+    for some_threads in (threads[:1], threads * 2):
+        monkeypatch.setattr(clusters.Cluster, "threads", lambda self, own=some_threads: own)
+        np.testing.assert_array_equal(D.add_gram(some, w, start.copy(order="F")), G)
 
 
 MODELS = {

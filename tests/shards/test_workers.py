@@ -31,6 +31,7 @@ MODELS = {
 def cluster(monkeypatch):
     """Two workers of one thread each, in processes of their own, which compute also the products of small matrices."""
     monkeypatch.setattr(sharded, "HERE", 0)
+    monkeypatch.setattr(sharded, "AHEAD", 0)
     with (
         warnings.catch_warnings(),
         # By default a worker tries for half a minute to reach one that is gone.

@@ -339,7 +339,9 @@ class KernelOperator(TiledOperator):
         if not (self._has_factor_elsewhere and self.symmetric) or pool >= n:
             return pivoted_cholesky(self, rank, tol=tol)
         some = sample_rows(n, pool, 0)
-        found = pivoted_cholesky(self.principal(some), rank, tol=tol * pool / n)
+        sample = self.principal(some)
+        with self._beside_pivots(rank):
+            found = pivoted_cholesky(sample, rank, tol=tol * pool / n)
         pivots = some[found.pivots]
         F = self._factor_elsewhere(pivots) if len(pivots) else None
         if F is None:
@@ -359,6 +361,10 @@ class KernelOperator(TiledOperator):
     def _has_factor_elsewhere(self) -> bool:
         """Whether the factor of `low_rank` may be computed and kept elsewhere."""
         return self.factor_room > 0
+
+    def _beside_pivots(self, rank: int) -> contextlib.AbstractContextManager[None]:
+        """What is done elsewhere while this process chooses pivots."""
+        return contextlib.nullcontext()
 
     def _factor_elsewhere(self, pivots: NDArray[np.intp]) -> Factor | None:
         """K(x, pivots) L⁻ᵀ with LLᵀ = K(pivots, pivots), where the engine computes; None if it keeps no arrays."""

@@ -50,6 +50,8 @@ RUNS = 8
 FACTOR = 4, 50_000_000
 """The fewest runs of rows of a factor, and its entries for each of more runs. A product with it is a task for each run,
 of little work beside its messages, and a fit of ridge makes some thirty products."""
+AHEAD = 500
+"""The fewest pivots whose choice takes as long as rows take from worker to worker."""
 KEPT = 0.125
 """The share of a worker's free memory for blocks that are kept for the next product."""
 SENT = 1 << 22
@@ -114,25 +116,30 @@ class ShardedOperator(KernelOperator):
 
     def _add_pairs(self, V: Array, out: Array) -> None:
         """K V for a symmetric K: first the blocks above the diagonal, which take twice as long as those on it."""
-        shards = self._sharded.shards
-        wanted = min(max(round(len(shards) / ROWS), BLOCKS[0]), BLOCKS[1])
-        parts = list(_groups(shards, min(wanted, len(shards.futures))))
+        parts, pairs, sizes = self._blocks()
         vectors = [V[first:last] for first, last, _ in parts]
         if len(parts) * V.nbytes > SENT:
             vectors = self._cluster.submit_all([(held, v) for v in vectors])
         own = self.kernel, self.dtype
-        pairs = [(i, j) for i in range(len(parts)) for j in range(i + 1, len(parts))]
         tasks: list[tuple[Any, ...]] = []
         tasks += [(_pair, *own, parts[i][2], parts[j][2], vectors[i], vectors[j]) for i, j in pairs]
         tasks += [(_product, *own, rows, None, v) for (_, _, rows), v in zip(parts, vectors, strict=True)]
-        entries = self._each(parts) / len(parts)
-        results = self._cluster.run(tasks, [2 * entries] * len(pairs) + [entries] * len(parts))
+        results = self._cluster.run(tasks, sizes)
         for i, j in pairs:
             upper, lower = next(results)
             out[parts[i][0] : parts[i][1]] += upper
             out[parts[j][0] : parts[j][1]] += lower
         for (first, last, _), sums in zip(parts, results, strict=True):
             out[first:last] += sums
+
+    def _blocks(self) -> tuple[list[tuple[int, int, list[Any]]], list[tuple[int, int]], list[float]]:
+        """The blocks of rows of a symmetric K, the pairs of them, and the entries of each pair and of each block."""
+        shards = self._sharded.shards
+        wanted = min(max(round(len(shards) / ROWS), BLOCKS[0]), BLOCKS[1])
+        parts = list(_groups(shards, min(wanted, len(shards.futures))))
+        pairs = [(i, j) for i in range(len(parts)) for j in range(i + 1, len(parts))]
+        entries = self._each(parts) / len(parts)
+        return parts, pairs, [2 * entries] * len(pairs) + [entries] * len(parts)
 
     def _normal_product(self, V: Array, weights: Array | None) -> Array:
         if not self._elsewhere:
@@ -188,7 +195,7 @@ class ShardedOperator(KernelOperator):
         for first, last, rows in _groups(shards, min(RUNS, len(shards.futures))):
             own = np.flatnonzero((first <= I) & (last > I))
             tasks.append((_gram, self.kernel, self.dtype, rows, others, I[own] - first, weights[own]))
-        G += self._cluster.total(tasks)
+        G += self._cluster.total(tasks, len(I) * self.shape[1] / len(tasks))
         return G
 
     def diagonal(self) -> Array:
@@ -202,6 +209,15 @@ class ShardedOperator(KernelOperator):
         # More threads of BLAS would spin on processors that workers on this machine need next.
         with one_blas_thread() if self._elsewhere else nullcontext():
             return super().low_rank(rank, tol=tol)
+
+    @contextmanager
+    def _beside_pivots(self, rank: int) -> Iterator[None]:
+        """Workers fetch the rows of their pairs from each other, and copy them, while this process chooses pivots."""
+        parts, pairs, sizes = self._blocks()
+        blocks = [[*parts[i][2], *parts[j][2]] for i, j in pairs] + [rows for _, _, rows in parts]
+        tasks = [(_copied, self.kernel, self.dtype, rows) for rows in blocks]
+        with self._cluster.beside(tasks, sizes) if rank >= AHEAD else nullcontext():
+            yield
 
     def _factor_elsewhere(self, pivots: NDArray[np.intp]) -> Factor:
         """F on the workers."""
@@ -343,6 +359,12 @@ def _pair(kernel: Kernel, dtype: Any, x: Any, z: Any, V: Array, U: Array) -> tup
         split = sum(map(len, x))
         out = sweep.multiply_across(K._tiles(), np.concatenate([V, U]), split, K._work(V.shape[1]))
         return out[:split], out[split:]
+
+
+def _copied(kernel: Kernel, dtype: Any, x: Any) -> None:
+    """Make and keep the copies of a block's rows."""
+    with one_thread(), _kept_block(kernel, dtype, x, None) as K:
+        K._tiles()
 
 
 def _diagonal(kernel: Kernel, dtype: Any, x: Any) -> Array:

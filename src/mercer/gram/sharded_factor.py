@@ -19,7 +19,7 @@ __all__ = ["ShardedFactor"]
 
 Array: TypeAlias = Any
 
-CHUNK = 1 << 22
+CHUNK = 1 << 20
 """Entries of a factor that a task computes at a time."""
 
 
@@ -136,7 +136,7 @@ class ShardedFactor(Factor):
     def gram(self, dtype: np.dtype[Any]) -> NDArray[np.float64]:
         scales = [self._scale[first:last] for first, last in pairwise(self._starts.tolist())]
         tasks = [(_gram, *one, dtype) for one in zip(self._futures, scales, strict=True)]
-        return np.array(self._cluster.total(tasks))
+        return np.array(self._cluster.total(tasks, self.shape[0] * self.shape[1] / len(tasks)))
 
 
 # ---- what workers do -------------------------------------------------------------------------------------------------
@@ -195,9 +195,11 @@ def _squared_correlations(
 
 @one_thread()
 def _gram(F: Array, scale: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[np.float64]:
-    """Fᵀ diag(s)² F, a few rows at a time."""
+    """Fᵀ diag(s)² F, a few rows at a time, always in the same memory."""
     out, step = np.zeros((F.shape[1], F.shape[1])), max(1, CHUNK // F.shape[1])
+    room, product = np.empty((min(step, len(F)), F.shape[1]), dtype), np.empty(out.shape, dtype)
     for i in range(0, len(F), step):
-        part = (scale[i : i + step, None] * F[i : i + step]).astype(dtype, order="C")
-        out += part.T @ part
+        some = F[i : i + step]
+        part = np.multiply(scale[i : i + step, None], some, out=room[: len(some)], casting="same_kind")
+        out += np.matmul(part.T, part, out=product)
     return out

@@ -7,7 +7,7 @@ import uuid
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, reduce
 from operator import add
 from typing import Any, cast
 
@@ -77,6 +77,26 @@ class Cluster:
         places : array of shape (tasks,), optional
             Where among all rows those of each task are, from 0 to 1; by default the tasks take equal parts, in order.
         """
+        batches, parcels, workers, brief = self._shares(tasks, sizes, places)
+        return _told(_in_order(self._parcelled(parcels, workers, brief), batches), len(tasks))
+
+    @contextmanager
+    def beside(self, tasks: Sequence[tuple[Any, ...]], sizes: Any) -> Iterator[None]:
+        """Have the tasks done, by the threads that `run` gives them to, while this process works within.
+
+        Nothing is sent if the shares are not brief, or if workers hold what they read: it is to bring that there.
+        """
+        _, parcels, workers, brief = self._shares(tasks, sizes, None)
+        known = all(map(self._direct.knows, workers, parcels))
+        results = self._by_scheduler(parcels, workers) if brief and not known else iter(())
+        yield
+        for _ in results:
+            pass
+
+    def _shares(
+        self, tasks: Sequence[tuple[Any, ...]], sizes: Any, places: Any
+    ) -> tuple[list[list[int]], list[Parcel], list[str], bool]:
+        """Which tasks are in each message, the messages, their workers, and whether each thread gets at most one."""
         count, threads = len(tasks), self.threads()
         places = parts(count) if places is None else places
         own = levelled(sizes, len(threads)) if np.ndim(sizes) else spread(places, len(threads))
@@ -86,8 +106,7 @@ class Cluster:
             for some in _batches(np.flatnonzero(own == thread), np.broadcast_to(sizes, count))
         ]
         parcels = [Parcel.of([tasks[i] for i in some]) for some in batches]
-        results = self._parcelled(parcels, [threads[own[some[0]]] for some in batches], len(batches) <= len(threads))
-        return _told(_in_order(results, batches), count)
+        return batches, parcels, [threads[own[some[0]]] for some in batches], len(batches) <= len(threads)
 
     def _parcelled(self, parcels: list[Parcel], workers: list[str], brief: bool) -> Iterator[list[Any]]:
         """The results of each parcel; those of brief work past the scheduler where its worker holds what it reads."""
@@ -99,14 +118,18 @@ class Cluster:
         left = [i for i, results in enumerate(known) if results is None]
         if not left:
             return iter(cast("list[list[Any]]", known))
-        self._scheduled = time.monotonic()
-        sent = [(together, *self._direct.message(parcels[i]), list(parcels[i].futures.values())) for i in left]
-        # The former futures are released after this message, because the client lets the second of two messages wait.
-        self._last = futures = self._sent(sent, [workers[i] for i in left])
-        for i in left:
-            self._direct.learn(workers[i], parcels[i])
-        found = self._fetched(list(futures))
+        found = self._by_scheduler([parcels[i] for i in left], [workers[i] for i in left])
         return (next(found) if results is None else results for results in known)
+
+    def _by_scheduler(self, parcels: list[Parcel], workers: list[str]) -> Iterator[list[Any]]:
+        """The results of parcels that the scheduler is sent now."""
+        self._scheduled = time.monotonic()
+        sent = [(together, *self._direct.message(one), list(one.futures.values())) for one in parcels]
+        # The former futures are released after this message, because the client lets the second of two messages wait.
+        self._last = futures = self._sent(sent, workers)
+        for one, worker in zip(parcels, workers, strict=True):
+            self._direct.learn(worker, one)
+        return self._fetched(list(futures))
 
     def threads(self) -> list[str]:
         """The worker's address for each thread, workers in the order in which they came; [""] without a worker."""
@@ -140,9 +163,22 @@ class Cluster:
             if waiting and self.client.status == "running":
                 self.client.cancel(waiting)
 
-    def total(self, tasks: Sequence[tuple[Any, ...]]) -> Any:
-        """The sum of the tasks' results, added in pairs by the workers: for large arrays, of which one comes here."""
-        futures = self.submit_all(tasks)
+    def total(self, tasks: Sequence[tuple[Any, ...]], size: float) -> Any:
+        """The sum of the tasks' results, added in pairs by the workers: for large arrays, of which few come here.
+
+        Parameters
+        ----------
+        tasks : sequence of tuples
+        size : float
+            The entries of each task.
+        """
+        count, threads, own = len(tasks), len(self.threads()), 1
+        while count % (2 * own * threads) == 0:
+            own *= 2  # neighbours that one thread adds up, where each thread has as many
+        groups = [(summed, [list(task) for task in tasks[i : i + own]]) for i in range(0, count, own)]
+        if len(groups) <= 2:
+            return reduce(add, self.run(groups, size * own))
+        futures = self.submit_all(groups)
         while len(futures) > 1:
             pairs = [(add, *two) for two in zip(futures[::2], futures[1::2], strict=False)]
             futures = self.submit_all(pairs) + futures[2 * len(pairs) :]
@@ -269,6 +305,19 @@ def one_thread() -> Iterator[None]:
         finally:
             for library, number in zip(libraries, before, strict=True):
                 library.set_num_threads(number)
+
+
+def summed(tasks: list[list[Any]]) -> Any:
+    """The sum of what tasks [function, arguments, …] give, each added to its neighbour, and so on.
+
+    >>> summed([[float, 1], [float, 2], [float, 3]])
+    6.0
+    """
+    if len(tasks) == 1:
+        function, *arguments = tasks[0]
+        return function(*arguments)
+    half = 1 << (len(tasks) - 1).bit_length() - 1
+    return summed(tasks[:half]) + summed(tasks[half:])
 
 
 def held(value: Any) -> Any:
