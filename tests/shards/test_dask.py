@@ -266,21 +266,28 @@ def test_factors_and_preconditioners_are_spread(elsewhere, shift, rng):
     assert_close(found.correlation(K), own.low_rank(60).correlation(own), 0.5)
 
 
-def test_features_and_grams_are_spread(elsewhere, rng, monkeypatch):
-    K, D, some = KernelOperator(KERNEL, X, Z), KernelOperator(KERNEL, dask(X, 150), Z), np.arange(0, N, 7)
+def test_each_worker_adds_up_its_part_of_the_factors_gram(elsewhere, rng, monkeypatch):
+    F, scale = KernelOperator(KERNEL, dask(X, 150)).low_rank(30).F, rng.random(N)
+    assert isinstance(F, ShardedFactor)
+    scaled, values = F.scaled(scale), scale[:, None] * F.toarray()
+    G = scaled.gram(np.dtype(np.float64))
+    assert_close(G, values.T @ values, 1e-12)
+    sent, threads, original = [], F._cluster.threads(), clusters.Cluster._sent
+    monkeypatch.setattr(clusters.Cluster, "_sent", lambda self, some, on: sent.append(on) or original(self, some, on))
+    monkeypatch.setattr(clusters, "FRESH", 0.0)
+    scaled.gram(np.dtype(np.float64))
+    assert [len(on) for on in sent] == [2]
+    for some_threads in (threads[:1], threads * 2):
+        monkeypatch.setattr(clusters.Cluster, "threads", lambda self, own=some_threads: own)
+        np.testing.assert_array_equal(scaled.gram(np.dtype(np.float64)), G)
+
+
+def test_features_and_grams_are_spread(elsewhere, rng):
+    K, D, some = KernelOperator(KERNEL, X, Z), KernelOperator(KERNEL, dask(X), Z), np.arange(0, N, 7)
     R, w = rng.standard_normal((70, 9)), rng.random(len(some))
     assert_close(D.features(R), K.toarray() @ R, 1e-12)
     start = np.asfortranarray(np.triu(W @ W.T))
-    G = D.add_gram(some, w, start.copy(order="F"))
-    assert_close(G, start + np.triu(K.rows(some).T * w @ K.rows(some)), 1e-12)
-    sent, threads, original = [], D._cluster.threads(), clusters.Cluster._sent
-    monkeypatch.setattr(clusters.Cluster, "_sent", lambda self, some, on: sent.append(on) or original(self, some, on))
-    monkeypatch.setattr(clusters, "FRESH", 0.0)
-    D.add_gram(some, w, start.copy(order="F"))
-    assert [len(on) for on in sent] == [2]  # each worker adds up its own
-    for some_threads in (threads[:1], threads * 2):
-        monkeypatch.setattr(clusters.Cluster, "threads", lambda self, own=some_threads: own)
-        np.testing.assert_array_equal(D.add_gram(some, w, start.copy(order="F")), G)
+    assert_close(D.add_gram(some, w, start.copy(order="F")), start + np.triu(K.rows(some).T * w @ K.rows(some)), 1e-12)
 
 
 MODELS = {

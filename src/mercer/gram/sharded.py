@@ -195,7 +195,7 @@ class ShardedOperator(KernelOperator):
         for first, last, rows in _groups(shards, min(RUNS, len(shards.futures))):
             own = np.flatnonzero((first <= I) & (last > I))
             tasks.append((_gram, self.kernel, self.dtype, rows, others, I[own] - first, weights[own]))
-        G += self._cluster.total(tasks, len(I) * self.shape[1] / len(tasks))
+        G += self._cluster.total(tasks)
         return G
 
     def diagonal(self) -> Array:

@@ -163,20 +163,21 @@ class Cluster:
             if waiting and self.client.status == "running":
                 self.client.cancel(waiting)
 
-    def total(self, tasks: Sequence[tuple[Any, ...]], size: float) -> Any:
+    def total(self, tasks: Sequence[tuple[Any, ...]], size: float | None = None) -> Any:
         """The sum of the tasks' results, added in pairs by the workers: for large arrays, of which few come here.
 
         Parameters
         ----------
         tasks : sequence of tuples
-        size : float
-            The entries of each task.
+        size : float, optional
+            The entries of each task, where each thread holds what its share of them reads and adds it up itself. By
+            default Dask's scheduler chooses the worker of each task, by what it holds and has to do.
         """
-        count, threads, own = len(tasks), len(self.threads()), 1
-        while count % (2 * own * threads) == 0:
+        count, own = len(tasks), 1
+        while size is not None and count % (2 * own * len(self.threads())) == 0:
             own *= 2  # neighbours that one thread adds up, where each thread has as many
         groups = [(summed, [list(task) for task in tasks[i : i + own]]) for i in range(0, count, own)]
-        if len(groups) <= 2:
+        if size is not None and len(groups) <= 2:
             return reduce(add, self.run(groups, size * own))
         futures = self.submit_all(groups)
         while len(futures) > 1:
