@@ -142,6 +142,8 @@ def test_it_goes_on_from_the_scores_in_a_file(folder, tmp_path, monkeypatch):
     assert set(tried) == {"svm"}
     scores = {row["name"]: row["scores"] for row in again["leaderboard"]}
     assert all(scores[row["name"]] == row["scores"] for row in first["leaderboard"])
+    monkeypatch.setattr(trials, "_encoded_anew", None)  # of folds that are done
+    assert result(*given, "--methods", "ridge,svm")["leaderboard"] == again["leaderboard"]
     other = mercer(*given, "--seed", 1)
     assert other.exit_code == 2
     assert "is of other data" in other.stderr

@@ -192,10 +192,12 @@ def as_frame(frame: Any, who: str) -> Any:
         raise InvalidInput(message(who, given, "give a data frame, such as read_table(path).frame"))
     if len(frame) == 0:
         raise InvalidInput(message(who, "a table without rows", "give at least one row"))
-    if frame.columns.duplicated().any():
+    if frame.columns.inferred_type != "string" or frame.columns.hasnans:
+        frame = frame.rename(columns=str)
+    if not frame.columns.is_unique:
         twice = str(frame.columns[frame.columns.duplicated()][0])
         raise InvalidInput(message(who, f"two columns named {twice!r}", "rename one of them"))
-    return frame if all(isinstance(name, str) for name in frame.columns) else frame.rename(columns=str)
+    return frame
 
 
 def as_numbers(values: Any, form: str = "") -> Floats:
@@ -287,7 +289,7 @@ def as_text(values: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 
     series = values if isinstance(values, pd.Series) else pd.Series(values)
     absent = series.isna().to_numpy(bool)
-    if series.dtype.kind == "f" and (series.dropna() % 1 == 0).all():
+    if series.dtype.kind == "f" and ((series % 1 == 0) & (series.abs() < 2.0**63) | absent).all():
         series = series.astype("Int64")
     text = np.array([str(one).strip() for one in series.astype(object)], dtype=object)
     return text, absent | (text == "")

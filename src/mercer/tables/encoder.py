@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,12 +176,9 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
 
     def transform(self, frame: Any) -> NDArray[Any]:
         """The matrix of a data frame that has the columns of `fit` in any order; other columns are ignored."""
-        check_is_fitted(self)
-        frame = as_frame(frame, "TableEncoder")
-        self._refuse_missing_columns(frame)
-        plain = self._plain(frame)
+        frame, where, plain = self._found(frame)
         places = np.flatnonzero(plain)
-        X = frame[[self.columns_[place] for place in places]].to_numpy(np.float64)
+        X = frame.iloc[:, where[places]].to_numpy(np.float64)
         Z = encode_numbers(X, self.numbers_[places])
         if Z.shape[1] == len(self.feature_names_out_):
             return Z
@@ -193,9 +190,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         out[:, first[places]] = Z
         flagged = widths[places] == 2
         out[:, first[places[flagged]] + 1] = 1.0 - (np.abs(X[:, flagged]) < LARGEST)
-        for plan, start, (_, values) in zip(
-            plans, first[~plain], frame[[plan.name for plan in plans]].items(), strict=True
-        ):
+        for plan, start, (_, values) in zip(plans, first[~plain], frame.iloc[:, where[~plain]].items(), strict=True):
             out[:, start : start + len(plan.features)] = plan.encode(values)
         return out
 
@@ -207,16 +202,12 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         >>> encoder.unlike_the_fit(pd.DataFrame({"kind": ["a", "c"], "size": [None, 1.5]}))
         ["kind: 'c' in 1 of 2 rows, which the fit did not see", 'size: missing in 1 of 2 rows, filled by 1.5']
         """
-        check_is_fitted(self)
-        frame = as_frame(frame, "TableEncoder")
-        self._refuse_missing_columns(frame)
-        looked = np.ones(len(self.columns_), bool)
-        plain = np.flatnonzero(self._plain(frame))
-        X = frame[[self.columns_[place] for place in plain]].to_numpy(np.float64)
-        looked[plain] = ~(np.abs(X) < LARGEST).all(axis=0)
-        plans = self._plans(looked)
-        columns = frame[[plan.name for plan in plans]].items()
-        return [line for plan, (_, values) in zip(plans, columns, strict=True) for line in _unlike(plan, values)]
+        frame, where, plain = self._found(frame)
+        looked, places = ~plain, np.flatnonzero(plain)
+        X = frame.iloc[:, where[places]].to_numpy(np.float64)
+        looked[places] = ~(np.abs(X) < LARGEST).all(axis=0)
+        columns = zip(self._plans(looked), frame.iloc[:, where[looked]].items(), strict=True)
+        return [line for plan, (_, values) in columns for line in _unlike(plan, values)]
 
     @property
     def heading(self) -> str:
@@ -236,9 +227,15 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         known = set(self.columns_)
         return [name for name in map(str, frame.columns) if name not in known]
 
-    def _plain(self, frame: Any) -> NDArray[np.bool_]:
-        """Which columns are numbers, in the frame too."""
-        return np.isin(self.kinds_, ["number", "flag"]) & number_columns(frame.dtypes[self.columns_])
+    def _found(self, frame: Any) -> tuple[Any, NDArray[np.intp], NDArray[np.bool_]]:
+        """The data frame, the places of our columns in it, and which of them are numbers, there too."""
+        check_is_fitted(self)
+        frame = as_frame(frame, "TableEncoder")
+        where = frame.columns.get_indexer(self.columns_)
+        if (where < 0).any():
+            self._refuse_without([self.columns_[place] for place in np.flatnonzero(where < 0)], frame)
+        numbers = number_columns(frame.dtypes.to_numpy()[where])
+        return frame, where, np.isin(self.kinds_, ["number", "flag"]) & numbers
 
     def _plans(self, wanted: Any = True) -> list[ColumnPlan]:
         """The plans of the columns, or of those that are wanted."""
@@ -257,13 +254,9 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         kept = all(plan.kind != "dropped" for plan in plans)
         return ordered and kept and self.feature_names_out_ == [feature for plan in plans for feature in plan.features]
 
-    def _refuse_missing_columns(self, frame: Any) -> None:
-        present = set(map(str, frame.columns))
-        absent = [name for name in self.columns_ if name not in present]
-        if not absent:
-            return
+    def _refuse_without(self, absent: list[str], frame: Any) -> NoReturn:
         named = ", ".join(repr(name) for name in absent[:5]) + (", ..." if len(absent) > 5 else "")
-        near = get_close_matches(absent[0], sorted(present - set(self.columns_)), n=1)
+        near = get_close_matches(absent[0], sorted(set(frame.columns) - set(self.columns_)), n=1)
         advice = f"is {near[0]!r} meant to be {absent[0]!r}? " if near else ""
         advice += "give a table with the columns that the model was fitted on, in any order"
         raise InvalidInput(message("TableEncoder", f"{len(absent)} of its columns are not there: {named}", advice))

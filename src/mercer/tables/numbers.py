@@ -31,7 +31,8 @@ class NumberPlan(NamedTuple):
 
 def number_columns(types: Any) -> NDArray[np.bool_]:
     """Which `dtypes` of a pandas data frame are NumPy's, of real numbers or of true and false."""
-    return np.array([isinstance(one, np.dtype) and one.kind in "biuf" for one in types], bool)
+    known = {one: isinstance(one, np.dtype) and one.kind in "biuf" for one in set(types)}
+    return np.array([known[one] for one in types], bool)
 
 
 def number_runs(frame: Any, wanted: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.intp], Floats]]:

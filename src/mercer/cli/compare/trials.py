@@ -21,6 +21,7 @@ from mercer.events import TilesDone, emit
 from mercer.io import TableEncoder, TableModel
 from mercer.kernels import Kernel
 from mercer.points import fingerprint
+from mercer.tables.numbers import number_columns
 from mercer.tables.targets import holdout_rows, random_folds, stratified_order
 from mercer.version import __version__
 
@@ -102,7 +103,7 @@ def trials(
     for fold, (_, test) in enumerate(splits):
         missing = [one for one in tried if ledger.get(f"{fold} {one.name}") is None]
         done += len(tried) - len(missing)
-        for one, found in _of_fold(data, test, missing, seed, memory):
+        for one, found in _of_fold(data, test, missing, seed, memory) if missing else ():
             ledger.put(f"{fold} {one.name}", found)
             ledger.save()
             done += 1
@@ -116,8 +117,11 @@ def _ledger(data: TrainingTable, tried: list[Candidate], splits: Any, resume: An
     """The scores of earlier runs on the same rows and folds. Candidates may be added to them."""
     if resume is None:
         return Ledger(None, "", "compare")
-    columns = [(str(name), data.frame[name].astype(str).tolist()) for name in data.frame.columns]
-    key = fingerprint(__version__, columns, data.y, data.task, [test for _, test in splits], seed)
+    numbers = number_columns(data.frame.dtypes)
+    X = data.frame.iloc[:, np.flatnonzero(numbers)].to_numpy(np.float64)
+    others = [values.astype(str).tolist() for _, values in data.frame.iloc[:, np.flatnonzero(~numbers)].items()]
+    names = data.frame.columns.tolist()
+    key = fingerprint(__version__, names, X, others, data.y, data.task, [test for _, test in splits], seed)
     return Ledger(resume, key, "compare")
 
 
