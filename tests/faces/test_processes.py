@@ -50,6 +50,7 @@ REFUSED = [
     WhiteKernel(),
     RBF() * WhiteKernel(),
     DotProduct(0.0) + WhiteKernel(),
+    RBF() + WhiteKernel(0.0),
     ExpSineSquared(),
 ]
 
@@ -80,7 +81,7 @@ def test_the_process_is_theirs(kernel, y):
     assert vars(ours).keys() == vars(theirs).keys()
 
 
-@pytest.mark.parametrize("kernel", [None, KERNELS[0], KERNELS[1]], ids=str)
+@pytest.mark.parametrize("kernel", [None, KERNELS[0], KERNELS[1], KERNELS[10]], ids=str)
 def test_the_maximum_is_theirs(kernel):
     options = {"kernel": kernel, "n_restarts_optimizer": 1, "random_state": 0, "alpha": 1e-2}
     theirs, ours = (one.GaussianProcessRegressor(**options).fit(X, Y[:, 0]) for one in (gaussian_process, faces))
@@ -108,7 +109,7 @@ def test_a_search_translates_the_kernel_once(name, monkeypatch):
 
     monkeypatch.setattr(processes, "translated", counted("translated", translated))
     monkeypatch.setattr(Covariance, "matrix", counted("evaluated", Covariance.matrix))
-    getattr(faces, name)(2.0 * RBF([0.5, 1.0])).fit(X, LABELS)
+    getattr(faces, name)(2.0 * RBF([0.5, 1.0]) + WhiteKernel(0.1) + WhiteKernel(0.3, "fixed")).fit(X, LABELS)
     assert counts["translated"] <= 3 < 8 < counts["evaluated"]
 
 

@@ -21,7 +21,8 @@ __all__ = ["Translated", "translated"]
 
 Floats = NDArray[np.float64]
 Slots = tuple[tuple[str, float], ...]
-"""For each entry of scikit-learn's θ the name of our parameter p and the power a of p ∝ exp(a θ)."""
+"""For each entry of scikit-learn's θ the name of our parameter p and the power a of p ∝ exp(a θ); of the noise σ² the
+part exp(θ)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,21 +61,20 @@ class Translated:
         names = dict.fromkeys(name for name, _ in self.slots if name != NOISE)
         return Covariance(self.kernel, tuple(names), _rows(X))
 
-    @property
-    def moves(self) -> bool:
-        """Whether each of our parameters is a power: not σ², if it is the sum of several white kernels."""
-        return all(power == 1 for name, power in self.slots if name == NOISE)
-
-    def values(self, names: tuple[str, ...], move: Floats) -> Floats:
-        """The values of our parameters where scikit-learn's θ is further by `move`."""
-        values = positive_parameters(self.kernel) | {NOISE: self.noise}
+    def moved(self, names: tuple[str, ...], move: Floats) -> tuple[Floats, list[tuple[str, float]]]:
+        """The values of our parameters where scikit-learn's θ is further by `move`, and the name and power of each."""
+        values, powers = positive_parameters(self.kernel), []
+        noise = self.noise - sum(level for name, level in self.slots if name == NOISE)  # what is fixed
         for (name, power), step in zip(self.slots, move.tolist(), strict=True):
-            values[name] *= math.exp(power * step)
-        return np.array([values[name] for name in names])
-
-    def slopes(self, names: tuple[str, ...], gradient: Floats) -> Floats:
-        """The derivatives in scikit-learn's θ, from those in the logarithms of our parameters."""
-        return np.array([power * gradient[names.index(name)] for name, power in self.slots])
+            if name == NOISE:
+                power *= math.exp(step)
+                noise += power
+            else:
+                values[name] *= math.exp(power * step)
+            powers.append((name, power))
+        values[NOISE] = noise
+        powers = [(name, power / noise if name == NOISE else power) for name, power in powers]
+        return np.array([values[name] for name in names]), powers
 
 
 def _rows(X: Any) -> Floats:
@@ -93,19 +93,19 @@ def translated(theirs: Any, columns: int) -> Translated:
     --------
     >>> found = translated(kernels.ConstantKernel(2.0) * kernels.RBF(1.0) + kernels.WhiteKernel(0.1), columns=1)
     >>> found.kernel, found.noise, found.slots
-    (2.0 * Gaussian(gamma=0.5), 0.1, (('scale', 1.0), ('kernel__gamma', -2.0), ('noise', 1.0)))
+    (2.0 * Gaussian(gamma=0.5), 0.1, (('scale', 1.0), ('kernel__gamma', -2.0), ('noise', 0.1)))
     """
     kernel, noise, slots = _parts(theirs, columns)
     if kernel is None:
         raise _uncovered(theirs, "which is noise alone")
     known = {**positive_parameters(kernel), NOISE: noise}
-    if any(name not in known for name, _ in slots):
+    if not all(known.get(name) for name, _ in slots):
         raise _uncovered(theirs, "of which a parameter is 0")
-    return Translated(kernel, noise, tuple((name, a / noise if name == NOISE else a) for name, a in slots))
+    return Translated(kernel, noise, slots)
 
 
 def _parts(theirs: Any, columns: int) -> tuple[Kernel | None, float, Slots]:
-    """A kernel, the variance of its noise, and its slots; a part of the noise has its variance as the power."""
+    """A kernel, the variance of its noise, and its slots."""
     kind = type(theirs)
     if kind is kernels.WhiteKernel:
         level = float(theirs.noise_level)

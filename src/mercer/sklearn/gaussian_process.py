@@ -88,13 +88,16 @@ class Process:
             if found is None:
                 return super().log_marginal_likelihood(theta, eval_gradient, clone_kernel)  # type: ignore[misc]
             kept = found, self._likelihood(found), np.array(theta)
-            if found.moves and hasattr(self, "_kept"):
+            if hasattr(self, "_kept"):
                 self._kept = kept
         found, likelihood, start = kept
-        at = likelihood(found.values(likelihood.names, theta - start), eval_gradient)
+        values, powers = found.moved(likelihood.names, theta - start)
+        at = likelihood(values, eval_gradient)
         value, gradient = (-np.inf, np.zeros(len(likelihood.names))) if at is None else at
-        value = np.float64(value)
-        return (value, found.slopes(likelihood.names, gradient)) if eval_gradient else value
+        if not eval_gradient:
+            return np.float64(value)
+        slopes = dict(zip(likelihood.names, gradient.tolist(), strict=True))
+        return np.float64(value), np.array([power * slopes[name] for name, power in powers])
 
 
 class GaussianProcessRegressor(Covered, Process, gaussian_process.GaussianProcessRegressor):
