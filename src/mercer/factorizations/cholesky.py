@@ -65,9 +65,10 @@ class CholeskyFactor:
         if b.size == 0:
             return b.copy()
         X = b[:, None] if b.ndim == 1 else b
-        # A residual of 1e-50 is 0 in float32, but its direction is not.
-        scale = np.max(np.abs(X), axis=0, initial=0.0)
-        scale = np.where((scale > 0) & np.isfinite(scale), scale, 1.0)
+        scale: Any = 1.0
+        if self.buffer.dtype == np.float32:  # in which a residual of 1e-50 is 0, but its direction is not
+            scale = np.max(np.abs(X), axis=0, initial=0.0)
+            scale = np.where((scale > 0) & np.isfinite(scale), scale, 1.0)
         return np.ascontiguousarray(self._substituted((X / scale).astype(self.buffer.dtype)) * scale).reshape(b.shape)
 
     def _substituted(self, X: NDArray[Any]) -> NDArray[Any]:

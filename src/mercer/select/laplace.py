@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas
+from scipy.linalg import blas, lapack
 from scipy.special import expit
 
 from mercer.engine.backend import one_blas_thread
@@ -44,7 +44,8 @@ def modes(K: Floats, Y: Floats) -> tuple[Floats, Floats, float]:
     (array([[ 0.4011, -0.4011]]), True, True)
     """
     if len(K) <= FEW:
-        few = [one for one in (_by_factors(K, y) for y in Y.T) if one is not None]
+        with one_blas_thread(len(K) ** 3 / 3):
+            few = [one for one in (_by_factors(K, y) for y in Y.T) if one is not None]
         if len(few) == Y.shape[1]:
             alphas, scores, gaps = zip(*few, strict=True)
             return np.stack(alphas, axis=1), np.stack(scores, axis=1), max(gaps)
@@ -73,10 +74,12 @@ def _by_factors(K: Floats, y: Floats) -> tuple[Floats, Floats, float] | None:
         if abs(gap) <= TOLERANCE:
             return a, f, abs(gap)
         root = np.sqrt(p * (1 - p))
-        factor = CholeskyFactor.of(root[:, None] * K * root, 1.0)
-        if factor is None:
+        B = root[:, None] * K * root
+        np.einsum("ii->i", B)[...] += 1.0
+        _, half, failed = lapack.dposv(B.T, root * image, lower=1, overwrite_a=1)  # nobody else needs the factor
+        if failed:
             return None
-        step, t = root * factor.solve(root * image) - r, 1.0
+        step, t = root * half.ravel() - r, 1.0
         while t > SHORT:
             coef = a + t * step
             score = K @ coef
