@@ -185,13 +185,13 @@ class Sound:
     [
         ("x, y :", "x :", "no parameter y"),
         ("x, y :", "x, y, z :", "z is not a parameter"),
-        ("Raises\n    ------", "Trouble\n    -------", "the section 'Trouble'"),
-        ("Raises\n    ------", "Examples\n    --------\n\n    Raises\n    ------", "the order of"),
+        ("Raises\n------", "Trouble\n-------", "the section 'Trouble'"),
+        ("Raises\n------", "Examples\n--------\n\nRaises\n------", "the order of"),
     ],
 )
 def test_a_fault_is_found(old, new, fault):
     assert not faults(Sound)
-    changed = dataclass(frozen=True)(type("Sound", (Sound,), {"__doc__": Sound.__doc__.replace(old, new)}))
+    changed = dataclass(frozen=True)(type("Sound", (Sound,), {"__doc__": inspect.getdoc(Sound).replace(old, new)}))
     assert any(one.startswith(fault) for one in faults(changed))
 
 
