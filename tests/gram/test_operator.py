@@ -99,6 +99,21 @@ def test_precomputed_test_rows_as_many_as_training_points(rng):
     assert_close(K.T @ np.ones(30), block.sum(axis=0))
 
 
+def test_products_of_a_sparse_precomputed_matrix_make_nothing_dense(rng, monkeypatch):
+    B = sp.random_array((40, 40), density=0.1, format="csr", random_state=0)
+    A, V = sp.csr_array(B + B.T), rng.normal(size=(40, 2))
+    monkeypatch.setattr("mercer.kernels.values.Precomputed.block", None)
+    for dtype, tol in ((np.float64, 1e-14), (np.float32, 1e-6)):
+        own = A.astype(dtype)
+        K = KernelOperator(Precomputed(), own)
+        np.testing.assert_allclose(K @ V, A @ V, atol=tol)
+        np.testing.assert_allclose(KernelOperator(2.0 * Precomputed(), own) @ V, 2 * (A @ V), atol=2 * tol)
+        np.testing.assert_allclose(KernelOperator(Precomputed(), own, [5, 6, 7]) @ V[:3], A[:, 5:8] @ V[:3], atol=tol)
+        np.testing.assert_allclose(KernelOperator(Precomputed(), own, [7, 2]) @ V[:2], A[:, [7, 2]] @ V[:2], atol=tol)
+        np.testing.assert_allclose(K.rows_times([3, 1], V), A[[3, 1]] @ V, atol=tol)
+        assert not KernelOperator(Precomputed(), own.toarray()).has_fast_matmul  # it would be copied in float64
+
+
 def test_a_precomputed_matrix_may_carry_rounding_errors(rng):
     noisy = M * (1 + 4e-16 * np.triu(np.ones_like(M), 1))
     assert KernelOperator(Precomputed(), noisy).symmetric

@@ -19,6 +19,7 @@ from mercer.points import (
     SparsePoints,
     TablePoints,
     TensorPoints,
+    asymmetry,
     points_of,
 )
 from mercer.testing import check_points
@@ -35,6 +36,21 @@ def dense(items, dtype=np.float64):
 
 def sparse(items, dtype=np.float64):
     return SparsePoints(sp.csr_array(np.array(items, dtype)))
+
+
+def test_asymmetry_is_of_all_tiles_and_of_sparse_matrices_at_once():
+    class Counted(sp.csr_array):
+        cuts = 0
+
+        def __getitem__(self, index):
+            Counted.cuts += 1
+            return super().__getitem__(index)
+
+    K = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 3.0], [0.0, 3.25, 1.0]])
+    for one in (K, K.T):
+        assert asymmetry(one, step=1) == asymmetry(one) == asymmetry(sp.csr_array(one)) == 0.25
+    assert asymmetry(Counted(K), step=1) == 0.25
+    assert Counted.cuts <= 2
 
 
 def with_stored_zeros():

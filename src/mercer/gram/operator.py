@@ -25,7 +25,7 @@ from mercer.gram.windows import WindowTiles
 from mercer.kernels import Kernel, as_kernel
 from mercer.operators import Operator, Packed, row_blocks
 from mercer.operators.groups import Groups
-from mercer.points import Points, sample_rows
+from mercer.points import Points, Precomputed, sample_rows
 from mercer.points.runs import index_runs, run_ends
 
 __all__ = ["KernelOperator"]
@@ -173,8 +173,10 @@ class KernelOperator(TiledOperator):
 
     @property
     def has_fast_matmul(self) -> bool:
-        """Whether the kernel computes products without entries."""
-        return self.kernel.space.objects and self.kernel.has_fast_matmul
+        """Whether the kernel computes products without entries, or with those that a sparse matrix has."""
+        space = self.kernel.space
+        of_sparse = space.numbered and isinstance(self.x, Precomputed) and self.x.values.sparse
+        return (space.objects or of_sparse) and self.kernel.has_fast_matmul
 
     def _folded(self, x: Points, V: Array) -> Array:
         """K(x, columns) V by the kernel's own product."""

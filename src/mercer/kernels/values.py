@@ -44,11 +44,25 @@ class Precomputed(Kernel):
 
     def block(self, X: Array, Z: Array | None) -> Array:
         """The columns Z of the rows X."""
-        points = vectors_of(X)
-        values = points.dense() if points.sparse else X
+        values = self._columns(X, Z)
+        return vectors_of(values).dense() if vectors_of(X).sparse else values
+
+    def _columns(self, X: Array, Z: Array | None) -> Array:
+        """The columns Z of the rows X, as they are stored; a run of them is not copied if X is an array."""
         if Z is None or Z is X:
-            return values
-        return values[:, Numbers(np.asarray(Z), points.columns).validate("Precomputed").rows]
+            return X
+        index = Numbers(np.asarray(Z), vectors_of(X).columns).validate("Precomputed").rows
+        whole = len(index) == X.shape[1]
+        if not len(index) or np.any(np.diff(index) != 1):
+            return X[:, index]
+        return X if whole else X[:, index[0] : index[-1] + 1]
+
+    @property
+    def has_fast_matmul(self) -> bool:
+        return True  # of sparse rows
+
+    def matmul(self, X: Array, Z: Array, V: Array) -> Array:
+        return self._columns(X, Z) @ V
 
     def diagonal(self, X: Array) -> Array:
         """The diagonal of the square matrix of the training points."""

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.points.base import Index, Points, VectorPoints
 
-__all__ = ["Numbers", "Precomputed"]
+__all__ = ["Numbers", "Precomputed", "asymmetry"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -109,7 +110,8 @@ class Precomputed(Points):
     @property
     def symmetric(self) -> bool:
         """Whether the matrix is symmetric up to rounding errors."""
-        return self.columns == len(self) and _is_symmetric(self.rows, self.values.largest())
+        rounding = 64 * float(np.finfo(self.rows.dtype).eps) * self.values.largest()
+        return self.columns == len(self) and asymmetry(self.rows) <= rounding
 
     def validate(self, who: str) -> Precomputed:
         return Precomputed(self.values.validate(who))  # type: ignore[arg-type]
@@ -131,12 +133,19 @@ class Precomputed(Points):
         return Numbers(np.arange(self.columns), self.columns)
 
     def among(self, index: Index, others: Index | None = None) -> Precomputed:
-        rows: Any = self.values.take(index)
-        return Precomputed(type(rows)(rows.rows[:, index if others is None else others]))
+        others = index if others is None else others
+        if not self.values.sparse:  # one copy, of the values that are wanted
+            return Precomputed(type(self.values)(self.values.rows[np.ix_(index, others)]))  # type: ignore[call-arg]
+        return Precomputed(type(self.values)(self.values.rows[index][:, others]))  # type: ignore[call-arg]
 
 
-def _is_symmetric(K: Any, largest: float, step: int = 512) -> bool:
-    bound = 64 * float(np.finfo(K.dtype).eps) * largest
+def asymmetry(K: Any, step: int = 512) -> float:
+    """The largest |K − Kᵀ| of a square matrix: by tiles of an array, at once if it is sparse.
+
+    >>> asymmetry(np.array([[1.0, 2.0], [2.5, 1.0]]))
+    0.5
+    """
+    step = max(step, K.shape[0]) if sp.issparse(K) else step
     starts = range(0, K.shape[0], step)
     tiles = ((slice(i, i + step), slice(j, j + step)) for i in starts for j in starts if i <= j)
-    return all(abs(K[rows, columns] - K[columns, rows].T).max() <= bound for rows, columns in tiles)
+    return max((float(abs(K[rows, columns] - K[columns, rows].T).max()) for rows, columns in tiles), default=0.0)

@@ -33,6 +33,7 @@ from mercer.points import (
     Space,
     apart,
     as_seed,
+    asymmetry,
     count,
     on_host,
     parse_memory,
@@ -49,8 +50,6 @@ from mercer.ways.report import Report
 __all__ = ["KernelEstimator", "KernelSize"]
 
 FLOATS = (np.float64, np.float32)
-RUN = 256
-"""Rows of a precomputed matrix that are compared with its columns at a time."""
 
 
 class KernelSize(NamedTuple):
@@ -233,10 +232,8 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         if K.shape[0] != K.shape[1]:
             given = f"a precomputed kernel matrix of shape {K.shape}"
             raise InvalidInput(message(type(self).__name__, given, "give k(X, X): it must be a square matrix"))
-        runs = (slice(first, first + RUN) for first in range(0, K.shape[0], RUN))
-        asymmetry = max(float((K[run] - K[:, run].T).max()) for run in runs)  # of dense or sparse rows
-        if asymmetry > 1e-5 * max(float(K.max()), -float(K.min())):
-            given = f"a precomputed kernel matrix with |K − Kᵀ| up to {asymmetry:.1e}"
+        if (found := asymmetry(K)) > 1e-5 * max(float(K.max()), -float(K.min())):
+            given = f"a precomputed kernel matrix with |K − Kᵀ| up to {found:.1e}"
             raise InvalidInput(message(type(self).__name__, given, "symmetrise it: (K + K.T) / 2"))
 
     def _validate_new(self, X: Any) -> Any:
