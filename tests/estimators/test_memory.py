@@ -6,15 +6,19 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
-from mercer import KernelOperator, KernelPCA, KernelRidge
+from mercer import SVC, KernelKMeans, KernelOperator, KernelPCA, KernelRidge, OneClassSVM
 from mercer.engine import backend
 from mercer.errors import MemoryExceeded
+from mercer.kernels import Precomputed
+from mercer.select.covariance import Covariance
 
 PROBE = Path(__file__).with_name("memory_probe.py")
 ROOM = 5e6
@@ -77,6 +81,66 @@ def test_the_budget_holds_for_tests_choices_searches_and_pre_images():
     found = probed(1200, 20, "float64", 20e6, "work")
     assert len(found) == 10
     assert [one for one in found if one[3] or one[1] > 20e6 + ROOM] == []
+
+
+@pytest.fixture(scope="module")
+def matrix():
+    """A sparse kernel matrix, whose eigenvalues are too near to one another for float32; and two mixed classes."""
+    A = sp.random_array((1200, 1200), density=4 / 1200, format="csr", random_state=0)
+    return sp.csr_array(A @ A.T + 0.1 * sp.eye_array(1200)), np.arange(1200) % 3 // 2
+
+
+@pytest.mark.parametrize("form", [sp.csr_array.toarray, sp.csr_array.copy], ids=["dense", "sparse"])
+@pytest.mark.parametrize("budget", [100e6, 20e6])
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelKMeans(3, "precomputed", n_init=1),
+        KernelPCA(3, "precomputed", solver="krylov", tol=1e-5),
+        KernelPCA(3, "precomputed", solver="krylov", tol=1e-8),
+        KernelRidge("precomputed"),
+        OneClassSVM("precomputed"),
+        SVC(kernel="precomputed"),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_the_plan_of_a_precomputed_matrix_is_near(model, budget, form, matrix):
+    """What is computed is all in NumPy's arrays here; these are some 5 MB more for tiles."""
+    K, classes = form(matrix[0]), matrix[1]
+    peak, fitted = peak_of(lambda: clone(model).set_params(memory=budget).fit(K, classes))
+    planned = fitted.report_.memory_planned
+    assert planned <= budget
+    assert peak <= 1.2 * planned + ROOM
+    assert planned <= FACTOR * peak or peak < WORTH
+
+
+def test_a_precomputed_matrix_is_not_sorted_by_class_beyond_the_budget(matrix):
+    K, classes = matrix[0].toarray(), matrix[1]
+
+    def refused():
+        with pytest.raises(MemoryExceeded):
+            SVC(kernel="precomputed", memory=K.nbytes // 2).fit(K, classes)
+
+    assert peak_of(refused)[0] < K.nbytes / 2 + ROOM
+
+
+def test_slopes_of_a_likelihood_take_few_rows_at_a_time(matrix):
+    K = matrix[0].toarray()
+    covariance = Covariance.of("test", 2.0 * Precomputed(), K, set())
+    ones = lambda rows, columns: np.ones((rows.stop - rows.start, columns.stop - columns.start))  # noqa: E731
+    peak, slopes = peak_of(lambda: covariance.contracted(covariance.values, ones))
+    np.testing.assert_allclose(slopes, [2 * K.sum()], rtol=1e-7)
+    assert peak < 15e6
+
+
+def peak_of(call):
+    """The most bytes of Python and NumPy at a time, and the result."""
+    tracemalloc.start()
+    try:
+        found = call()
+        return tracemalloc.get_traced_memory()[1], found
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_refusal_names_what_would_do():

@@ -32,7 +32,9 @@ STEP = 1e-4
 NOISE = "noise"
 """The name of σ² among the parameters of a likelihood."""
 ROWS = 1024
-"""Rows of a block of differences."""
+"""The most rows of a block of differences."""
+ENTRIES = 1 << 18
+"""Entries of such a block, of which several exist at a time, unless the kernel prefers large blocks."""
 COARSE = 1000
 """From this many rows on, a search begins with a quarter and a half of them: evaluations cost a 64th and an eighth."""
 
@@ -137,12 +139,13 @@ class Covariance:
         if self._rows is not None:
             return self._parametric.contracted(theta, self._rows, G)
         found, n = np.empty(len(self.names)), len(points_of(self.X))
+        step = ROWS if self.kernel.prefers_large_blocks else max(1, min(ROWS, ENTRIES // n))
         for place in range(len(self.names)):
             move = np.exp(STEP * (np.arange(len(self.names)) == place))
             up, down = self.operator(theta * move), self.operator(theta / move)
             total = 0.0
-            for start in range(0, n, ROWS):
-                rows = slice(start, min(start + ROWS, n))
+            for start in range(0, n, step):
+                rows = slice(start, min(start + step, n))
                 own = np.arange(rows.start, rows.stop)
                 change = up.rows(own) - down.rows(own)
                 total += float(np.sum(G(rows, rows) * change[:, rows]))

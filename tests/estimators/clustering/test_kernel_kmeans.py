@@ -1,5 +1,6 @@
 """Kernel k-means against k-means, brute force and its own promises."""
 
+import tracemalloc
 from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
@@ -148,6 +149,26 @@ def test_precomputed_objects_sparse_rows_and_float32():
     np.testing.assert_array_equal(narrow.labels_, direct.labels_)
     frame = pd.DataFrame(X, columns=list("abc"))
     np.testing.assert_array_equal(KernelKMeans(4, kernel).fit(frame).predict(frame), direct.labels_)
+
+
+def test_a_sparse_precomputed_matrix_is_made_dense_only_as_planned():
+    rows = np.repeat(X, 4, axis=0)
+    K = np.where((near := Gaussian(2.0)(rows)) > 1e-3, near, 0.0)
+    given = KernelKMeans(3, Precomputed(), n_init=1).fit(K)
+    stored = KernelKMeans(3, Precomputed(), n_init=1).fit(sp.csr_array(K))
+    assert stored.report_.memory_planned >= K.nbytes > given.report_.memory_planned
+    tracemalloc.start()
+    try:
+        free = KernelKMeans(3, Precomputed(), n_init=1, memory=K.nbytes // 2).fit(sp.csr_array(K))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert "matrix-free" in free.report_.method
+    assert free.report_.memory_planned < K.nbytes / 2
+    assert peak < K.nbytes
+    for model in (stored, free):
+        np.testing.assert_array_equal(model.labels_, given.labels_)
+        np.testing.assert_array_equal(model.predict(sp.csr_array(K[:9])), given.labels_[:9])
 
 
 def test_objects_through_a_function():

@@ -199,7 +199,7 @@ def test_auto_takes_landmarks_only_where_the_exact_method_is_too_dear(digits, mo
     report.d, report.memory_budget = 20, 10**9
     for rows, method in ((n, "krylov"), (10**6, "nystroem")):
         seconds = eigen_ways(Machine.documented(), rows, 20, 10)
-        assert KernelPCA(10, GAUSS)._choose(rows, 10, report, seconds, 0) == method
+        assert KernelPCA(10, GAUSS)._choose(rows, 10, report, seconds, 0, 4) == method
     assert "multiply-adds" in report.reason
     monkeypatch.setattr(module, "DEAREST_PRODUCT", 1e6)
     with pytest.warns(ConvergenceWarning, match="n_landmarks"):
@@ -212,7 +212,7 @@ def test_auto_takes_landmarks_where_the_vectors_do_not_fit(digits):
     with pytest.warns(ConvergenceWarning, match="n_landmarks"):
         report = KernelPCA(2, GAUSS, memory=1_400_000).fit(digits[:800]).report_
     assert "Nyström" in report.method
-    assert "vectors would take 3.28 MB of 581 kB" in report.reason
+    assert "vectors would take 3.69 MB of 581 kB" in report.reason
     assert report.memory_planned <= 1_400_000
     with pytest.raises(MemoryExceeded):
         KernelPCA(None, GAUSS, memory=1_400_000).fit(digits[:800])  # all components: landmarks would not have them

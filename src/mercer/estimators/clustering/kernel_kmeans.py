@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
+from scipy.sparse import issparse
 
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
@@ -241,7 +242,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         dtype = K.X.dtype if precomputed else dtype
         if self.solver == "nystroem":
             method = _Method("nystroem", dtype, 0, "as requested")
-        elif precomputed:
+        elif precomputed and not issparse(K.X):
             method = _Method("given", dtype, _sums_of_starts(dtype, n), "it is there")
         elif self.solver != "auto":
             matrix = dtype.itemsize * n * n + _sums_of_starts(dtype, n)
@@ -249,7 +250,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         elif isinstance(self.kernel_, Linear) and not K.x.sparse:
             method = _Method("rows", np.dtype(np.float64), 8 * K.X.size, "the kernel is linear")
         else:
-            method = self._quickest(K, dtype, vectors, max(report.d, 1), report.room)
+            method = self._quickest(K, dtype, vectors, 1 if precomputed else max(report.d, 1), report.room)
         report.reason = method.reason
         report.predict(method.seconds, "kernel matrix", "clusters")
         if method.name in ("rows", "given"):
@@ -288,7 +289,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
     def _operator(self, K: KernelOperator, method: _Method) -> Operator:
         """K in the form that the method uses."""
         if method.name == "given":
-            return Dense(K.kernel.block(K.X, None), symmetric=True)
+            return Dense(K.X, symmetric=True)
         if method.name == "rows":
             return LowRank(np.asarray(K.X, np.float64))
         A = K.astype(method.dtype)

@@ -17,12 +17,12 @@ from mercer.gram import KernelOperator
 from mercer.operators import Centered, Dense, Operator
 from mercer.operators.arrays import require_finite
 from mercer.planning import costs
-from mercer.points import sample_rows
+from mercer.points import human, sample_rows
 from mercer.solvers import BlockKrylov, DenseEigen, Eigenpairs, Eigenproblem, Solution, Status, rayleigh_ritz, solve
 from mercer.solvers.choose import DENSE_BELOW
 from mercer.ways.report import Report
 
-__all__ = ["CentredEigenproblem", "CentredPairs", "checked", "exact_components"]
+__all__ = ["CentredEigenproblem", "CentredPairs", "checked", "exact_components", "krylov_method"]
 
 WITNESSES = 128
 """Rows on which a check in float32 is compared with float64: a fiftieth of its operations at n = 7291."""
@@ -117,7 +117,10 @@ class CentredEigenproblem:
         if low_precision and rounding > 0.1 * self.tol * found.scale:
             report.notes.append(f"float32 entries would shift eigenvalues by {rounding:.0e}, so float64 ones were used")
             report.memory_rows = self.K.copies
-            report.plan(BlockKrylov().memory(report.n, self.k, 8), "KernelPCA", ALTERNATIVES)
+            vectors, whole = BlockKrylov().memory(report.n, self.k, 8), 8 * report.n**2
+            stored = "stored" in report.method and vectors + whole <= report.room
+            report.method = krylov_method(report.n, 8, stored)
+            report.plan(vectors + stored * whole, "KernelPCA", ALTERNATIVES)
             found = self._krylov(np.float64)
         return found
 
@@ -125,7 +128,7 @@ class CentredEigenproblem:
         """The pairs by entries of this precision."""
         K, report = self.K, self.report
         operator: Operator = K.astype(dtype)
-        if "stored" in report.method and K.shape[0] ** 2 * np.dtype(dtype).itemsize <= 0.8 * report.room:
+        if "stored" in report.method:
             with report.stage("kernel matrix"):
                 operator = Dense(operator.fill(np.empty(K.shape, dtype)), symmetric=True)
         with one_blas_thread() if isinstance(operator, KernelOperator) else nullcontext():
@@ -173,6 +176,12 @@ class CentredEigenproblem:
         share, rows = found.rounding / found.scale, min(WITNESSES, len(found.column_means))
         products = f"{dtype} products," if cheap else f"{dtype} entries, products"
         return f"{products} {share:.0e} λ₁ from those in float64 (seen on {rows} rows)"
+
+
+def krylov_method(n: int, itemsize: int, stored: bool) -> str:
+    """Block Krylov's name in reports, with the bytes of a matrix that is stored."""
+    how = f"stored in float{8 * itemsize} ({human(itemsize * n * n)})" if stored else "matrix-free"
+    return f"block Krylov, {how}"
 
 
 def noise_of(trace: float, n: int, mean: float, dtype: Any) -> float:

@@ -14,7 +14,13 @@ from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.estimator import KernelEstimator
 from mercer.estimators.base.expansion import Expansion, expansion_of
 from mercer.estimators.base.landmarks import LandmarkSpan, fewest_landmarks, landmark_bytes
-from mercer.estimators.pca.exact import ALTERNATIVES, WITNESSES, CentredEigenproblem, exact_components
+from mercer.estimators.pca.exact import (
+    ALTERNATIVES,
+    WITNESSES,
+    CentredEigenproblem,
+    exact_components,
+    krylov_method,
+)
 from mercer.estimators.pca.landmarks import (
     LEFT_OUT,
     landmark_components,
@@ -29,7 +35,7 @@ from mercer.estimators.pca.subspace import Components, FeatureSubspace
 from mercer.gram import KernelOperator
 from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mercer.numerals import counted
-from mercer.points import apart, human, require_table
+from mercer.points import apart, require_table
 from mercer.schemas import POSITIVE, Array, Count, Part, Record, Rows, Schema
 from mercer.solvers import BlockKrylov
 from mercer.solvers.choose import DENSE_BELOW, STORED_SHARE, choose_eigen
@@ -223,7 +229,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         narrow = K.astype(np.float32)
         compared = K.copies if K.cheap else narrow.copies_of_few(WITNESSES, n)  # for the check of float32 products
         rows = narrow.copies + compared if low_precision else K.copies
-        name = self._choose(n, k, report, eigen_seconds(K, report.d, k), rows)
+        name = self._choose(n, k, report, eigen_seconds(K, report.d, k), rows, 4 if low_precision else 8)
         if name == "nystroem":
             self._fit_landmarks(K, X, report)
             self._measure_residual(X, report)
@@ -258,13 +264,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def _checked_components(self, n: int) -> int:
         return min(self._checked_count("n_components", ", or None for all"), n)
 
-    def _choose(self, n: int, k: int, report: Report, seconds: dict[str, float], rows: int) -> str:
-        """The method, and the memory it will take; `rows` are the bytes of block Krylov's copies of rows."""
+    def _choose(self, n: int, k: int, report: Report, seconds: dict[str, float], rows: int, itemsize: int) -> str:
+        """The method, and its memory; `rows` are the bytes of block Krylov's copies of rows, `itemsize` of entries."""
         self._checked_choice("solver", "auto", "dense", "krylov", "nystroem")
-        choice = choose_eigen(n, k, report.room, self.tol, seconds=seconds)
+        choice = choose_eigen(n, k, report.room, self.tol, itemsize, seconds=seconds)
         name = choice.name if self.solver == "auto" else self.solver
         report.reason = choice.reason if self.solver == "auto" else "as requested"
-        vectors = BlockKrylov().memory(n, k, 4 if self.tol >= 1e-6 else 8)
+        vectors, whole = BlockKrylov().memory(n, k, itemsize), itemsize * n * n
         made = seconds.get("matrix-free", np.inf) < seconds.get("stored", np.inf)
         too_dear = self._too_dear(n, k, vectors, report) if self.solver == "auto" and not choice.stored else ""
         if name == "nystroem" or too_dear:
@@ -272,11 +278,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             return "nystroem"
         if name == "dense":
             report.method, need = "LAPACK, float64", 8 * n * (n * (1 + (n <= DENSE_BELOW)) + k)
-        elif choice.stored or (not made and 4 * n * n + vectors <= STORED_SHARE * report.room):
-            report.method = f"block Krylov, stored in float32 ({human(4 * n * n)})"
-            need = 4 * n * n + vectors
         else:
-            report.method, need = "block Krylov, matrix-free", vectors
+            most = report.room if choice.stored else STORED_SHARE * report.room
+            stored = (choice.stored or not made) and whole + vectors <= most
+            report.method, need = krylov_method(n, itemsize, stored), vectors + stored * whole
         way = "dense" if name == "dense" else "stored" if "stored" in report.method else "matrix-free"
         if np.isfinite(seconds.get("matrix-free", np.inf)):
             report.predict(seconds[way], "kernel matrix", "eigenvalues", "check")

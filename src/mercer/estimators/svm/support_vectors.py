@@ -22,7 +22,7 @@ from mercer.gram import KernelOperator
 from mercer.kernels import Linear
 from mercer.kernels.conventions import MACHINES, Names
 from mercer.operators import CachedRows, Dense, Operator
-from mercer.points import count, human, take
+from mercer.points import count, human, parse_memory, require, take
 from mercer.schemas import NON_NEGATIVE, Array, Check, Count, Indices, Schema, Size, Value
 from mercer.solvers import SMO, DualBatch, DualPoint, Solution, Status, WorkingSet, solve
 from mercer.solvers.choose import COUNTED_SHARE
@@ -132,6 +132,9 @@ class SupportVectorMachine(Compressible):
         self.shape_fit_ = points.shape
         whole = np.array_equal(order, np.arange(len(points)))
         if not whole:
+            share = (len(order) / max(len(points), 1)) ** (2 if self._space().numbered else 1)
+            copy = 0 if points.window else int(share * points.nbytes)  # refused before it is made
+            require(copy, parse_memory(self.memory), f"{type(self).__name__} on {len(order)} rows", "use fewer rows")
             X = points.among(order).rows
         K, report = self._begin(X, None if np.all(weights == 1) else weights)
         report.memory_rows += 0 if whole or K.x.window else K.x.nbytes

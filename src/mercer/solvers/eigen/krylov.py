@@ -147,8 +147,9 @@ class BlockKrylov(Solver[Eigenproblem, KrylovState]):
         return min(n, (3 * k + 16 + _LANES // 2) // _LANES * _LANES if self.block is None else self.block)
 
     def memory(self, n: int, k: int, itemsize: int) -> int:
-        """The most bytes that the basis and its images take: the new ones are made beside the former."""
-        return 4 * itemsize * n * min(_BLOCKS_KEPT * self.columns(n, k), n)
+        """The most bytes of the basis and its images, new ones beside the former, and of blocks of residuals."""
+        block = self.columns(n, k)
+        return 4 * itemsize * n * (min(_BLOCKS_KEPT * block, n) + block)
 
     def start(self, problem: Eigenproblem) -> KrylovState:
         n, block = problem.n, self.columns(problem.n, problem.k)
