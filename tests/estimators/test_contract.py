@@ -156,12 +156,18 @@ def test_precomputed_matrices_that_are_none_are_refused(estimator, data):
         estimator(kernel=Precomputed()).fit(lopsided, y)
 
 
-def test_numbers_of_landmarks_are_those_of_all_rows(data):
+def test_numbers_of_landmarks_are_those_of_all_rows(data, monkeypatch):
     X, y = data
     weights = np.where(np.arange(len(y)) < 10, 0.0, 1.0)
     for estimator in (KernelRidge, KernelRidgeCV, KernelLogisticRegression):
         with pytest.raises(InvalidInput, match="count the others"):
             estimator(Gaussian(), solver="nystroem", landmarks=[0, 20, 70, 140]).fit(X, y, weights)
+        model, plain = (estimator(Gaussian(), landmarks=how).fit(X, y, weights) for how in ([0, 20], "pivoted"))
+        np.testing.assert_array_equal(model.predict(X[:9]), plain.predict(X[:9]))  # neither has landmarks
+    monkeypatch.setattr("mercer.ways.nystroem_ridge.DEAREST", 1e3)
+    for estimator in (KernelRidge, KernelRidgeClassifier, KernelLogisticRegression):
+        with pytest.raises(InvalidInput, match="count the others"):
+            estimator(Gaussian(), landmarks=[0, 20, 70, 140]).fit(X, y, weights)
 
 
 def test_objects_through_a_function():

@@ -59,7 +59,8 @@ class KernelLogisticRegression(ScoreClassifier):
         m of "nystroem"; None is 5√n, 1000 at most, or 1000/c for c > 2 classes, or what the memory allows.
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
         How they are chosen, as for `Nystroem`; integers name training rows, and an array of two dimensions is the
-        landmarks themselves. Pivots are chosen among ten random rows for each landmark.
+        landmarks themselves. Numbers count all rows, so that "nystroem" refuses weights of 0 beside them. Pivots are
+        chosen among ten random rows for each landmark.
     tol : float, default 1e-10
         On the duality gap relative to the objective, which is then at most that much above its minimum.
     max_iter : int, default 100

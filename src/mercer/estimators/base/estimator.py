@@ -45,6 +45,7 @@ from mercer.schemas import COLUMNS, Check, Schema, Value
 from mercer.shards import is_dask, local, sharded
 from mercer.solvers import Solution, Status
 from mercer.solvers.choose import STORED_SHARE
+from mercer.ways.nystroem_ridge import too_dear
 from mercer.ways.report import Report
 
 __all__ = ["KernelEstimator", "KernelSize"]
@@ -262,10 +263,16 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         if self._space().numbered:
             given = "zero sample weights with a precomputed kernel"
             raise InvalidInput(message(type(self).__name__, given, "leave these rows and columns out of the matrix"))
-        if are_numbers(getattr(self, "landmarks", "")):
+        if are_numbers(getattr(self, "landmarks", "")) and self._may_be_restricted(len(keep)):
             given = "zero sample weights with landmarks given by their numbers"
             raise InvalidInput(message(type(self).__name__, given, "leave these rows out, and count the others"))
         return self._space().of(X).among(keep).rows, Y[keep], weights[keep]
+
+    def _may_be_restricted(self, n: int) -> bool:
+        """Whether a fit of n rows is one on landmarks."""
+        solver = getattr(self, "solver", "")
+        columns = Report(d=int(getattr(self, "n_features_in_", 0)))
+        return solver == "nystroem" or (solver == "auto" and bool(too_dear(n, self._as_kernel(self.kernel), columns)))
 
     # ---- kernel ------------------------------------------------------------------------------------------------------
 

@@ -38,7 +38,8 @@ class KernelRidge(LeastSquaresRegressor):
         Number of landmarks of "nystroem"; None is 5√n, or what fits the budget.
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
         How they are chosen, as for `Nystroem`; integers name training rows, and an array of two dimensions is the
-        landmarks themselves. Pivots are chosen among four random rows for each landmark.
+        landmarks themselves. Numbers count all rows, so that "nystroem" refuses weights of 0 beside them. Pivots are
+        chosen among four random rows for each landmark.
     tol : float, default 1e-10
         Relative residual ‖y − (K + λI)α‖/‖y‖ in float64, per target, whichever the solver. The steps of "cg" grow with
         log(1/tol): if only predictions matter and n is large, 1e-6 or 1e-4 is enough. Of "nystroem": the residual

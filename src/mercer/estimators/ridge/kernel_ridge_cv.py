@@ -50,7 +50,7 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
         regression with K̃ = K_nm K_mm⁻¹ K_mn. One pass over the features of all rows, which are in a file if the rows
         are, gives the singular values that serve all λ, and another the errors; the landmarks are the same in all.
     n_landmarks, landmarks, random_state
-        As for `KernelRidge`.
+        As for `KernelRidge`: numbers of landmarks count all rows, so that "nystroem" refuses weights of 0 beside them.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free. About 24n² bytes are needed at most, 12n²
         if K is reduced to a band.

@@ -58,7 +58,7 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
         m of "nystroem"; None is 1000, or what the memory allows.
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
         How they are chosen, as for `Nystroem`; integers name training rows, and an array of two dimensions is the
-        landmarks themselves.
+        landmarks themselves. Numbers count all rows, and name none of weight 0.
     multi_class : {"ovo", "ovr"}, default "ovo"
         A machine for each pair of classes, as in LIBSVM, or for each class against the rest: k of them on all rows.
     warm_start : bool, default False

@@ -68,7 +68,7 @@ class SVR(LandmarkMachine, SupportVectorRegressor):
     kernel, tol, max_iter, memory
         As for `SVC`.
     solver, n_landmarks, landmarks, random_state
-        As for `SVC`.
+        As for `SVC`: numbers of landmarks count all rows, and name none of weight 0.
     warm_start : bool, default False
         Whether a fit starts from the former one's β, times the ratio of the two C. See `path` too.
 
