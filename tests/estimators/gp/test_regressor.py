@@ -217,3 +217,7 @@ def test_refusals_of_methods(data):
         model.log_marginal_likelihood([0.0])
     with pytest.raises(InvalidInput, match="return_cov"):
         model.predict(new, True, True)
+    given = GaussianProcessRegressor("precomputed", optimize=False).fit(model.kernel_(X), y)
+    with pytest.raises(InvalidInput, match="does not keep"):
+        given.log_marginal_likelihood(given.theta_)
+    assert np.isfinite(given.log_marginal_likelihood())

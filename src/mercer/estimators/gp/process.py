@@ -70,6 +70,10 @@ class GaussianProcess(KernelEstimator):
         check_is_fitted(self)
         if theta is None and not eval_gradient:
             return self.log_marginal_likelihood_value_
+        if self.kernel_.space.numbered:
+            given = "the likelihood for a precomputed kernel, whose matrix a model does not keep"
+            do = "give the kernel and the rows themselves, or ask for that of the fit, without theta"
+            raise InvalidInput(message(type(self).__name__, given, do))
         at = np.asarray(self.theta_ if theta is None else theta, np.float64)
         if at.shape != self.theta_.shape or not np.all(np.isfinite(at)):
             do = f"give {len(self.theta_)} finite numbers, the logarithms of {', '.join(self.parameter_names_)}"
