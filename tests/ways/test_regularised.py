@@ -213,6 +213,8 @@ def test_entries_in_16_bits_where_they_pay(data, monkeypatch, alpha, weighted):
     assert report.precision == "16-bit entries, residual in float64"
     assert report.memory_planned > 500**2
     np.testing.assert_allclose(iterated, direct, atol=1e-8)
+    monkeypatch.setattr(regularised, "device_in_use", lambda: True)
+    assert "matrix-free" in both((X, np.column_stack([y, X[:, 3]])), weights, alpha=alpha)[2].method
 
 
 def test_entries_in_16_bits_only_where_they_are_exact_enough_and_fit(data, monkeypatch):

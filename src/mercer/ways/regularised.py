@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from mercer.engine.backend import one_blas_thread
+from mercer.engine.backend import device_in_use, one_blas_thread
 from mercer.factorizations.factor import Factor
 from mercer.factorizations.pivoted_cholesky import PivotedCholesky
 from mercer.factorizations.preconditioner import preconditioner, rest
@@ -346,7 +346,12 @@ class RegularisedSolve:
         self._predict(min(ways), "kernel matrix", "solve")
 
     def _may_store(self, held: int) -> bool:
-        """Whether entries in 16 bits are useful, and fit in memory in addition to the `held` bytes."""
+        """Whether entries in 16 bits are useful, and fit in memory in addition to the `held` bytes.
+
+        A device computes entries faster than the processor reads them.
+        """
+        if device_in_use():
+            return False
         budget, size = self._room, Quantised.bytes(len(self.B))
         fits = size <= STORED_SHARE * budget and held + size + self._vectors(direct=False) <= budget
         return fits and self._mixed and self.mercer and not self.K.has_fast_matmul and not self.K.kernel.space.numbered
