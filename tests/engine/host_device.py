@@ -25,11 +25,13 @@ ONE = threading.Lock()
 """The blocks of a library are static."""
 SIGNATURES = {
     "entries": [*HEAD, "Index j0", "Index j1", "REAL* out"],
-    **{f"multiply{r}": [*HEAD, "Index j0", "const Index* bounds", "const REAL* v", "double* out"] for r in (1, 4)},
+    "multiply": [*HEAD, "Index j0", "const Index* bounds", "const REAL* v", "double* out"],
 }
 OF_ROWS = {
-    "laid": [*GIVEN, "const Index* index", "const double* origin", "const double* scale", "REAL* out", "Index p0",
-             "Index p1", "Index rows", "Index deep"],
+    "laid": [*GIVEN, "const Index* index", "const double* origin", "const double* scale", "REAL* out",
+             "Index start", "Index p0", "Index p1", "Index rows", "Index deep"],
+    "split": [*GIVEN, "const double* origin", "Eight* out", "float* scales", "Index start", "Index pitch", "Index rows",
+              "Index groups"],
     "row_sums": [*GIVEN, "const double* origin", "double* out"],
     "column_sums": [*GIVEN, "Index height", "double* out"],
 }  # fmt: skip
@@ -106,6 +108,9 @@ class HostDevice:
     def exported(self, array):
         return ForeignArray(array.copy())
 
+    def ended(self):
+        pass
+
     def compiled(self, source):
         if source not in self.known:
             self.known[source] = HostKernels(ctypes.CDLL(str(self._built(source))))
@@ -116,8 +121,8 @@ class HostDevice:
         name = hashlib.sha256((self.optimise + source).encode()).hexdigest()[:16]
         library = self.folder / f"{name}.so"
         if not library.exists():
-            signatures = OF_ROWS if "FROM" in source else SIGNATURES
-            entry = [_entry(kernel, parameters) for kernel, parameters in signatures.items()]
+            signatures = (OF_ROWS if "FROM" in source else SIGNATURES).items()
+            entry = [_entry(kernel, parameters) for kernel, parameters in signatures if f" {kernel}(" in source]
             text = self.folder / f"{name}-{os.getpid()}.cpp"
             text.write_text("\n".join([f'#include "{self._shim()}"', source, *entry]))
             _compile(library, self.optimise, "-shared", str(text))

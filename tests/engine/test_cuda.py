@@ -15,12 +15,12 @@ import mercer
 from mercer import SVC, KernelKMeans, KernelOperator, KernelPCA, KernelRidge
 from mercer.engine import backend
 from mercer.engine.contract import NOTHING, NormAccuracy, TilePairing, TileProgram, TileRows
-from mercer.engine.cuda import nvidia, room, tiles
+from mercer.engine.cuda import arrays, nvidia, room, tiles
 from mercer.engine.cuda import source as sources
 from mercer.engine.cuda.distances import TENSOR_ROUNDINGS, Way
 from mercer.engine.cuda.engine import CudaEngine
 from mercer.engine.cuda.nvidia import cubin
-from mercer.engine.cuda.source import DEEP, Source
+from mercer.engine.cuda.source import Source
 from mercer.engine.cuda.tiles import _symmetric_parts
 from mercer.engine.opcodes import OperandKind, Operation, Pairing
 from mercer.errors import DeviceError, InvalidInput
@@ -128,14 +128,14 @@ def exact_distances(rows):
 KINDS = {
     "random": lambda rng, d: rng.standard_normal((24, d)),
     "one large entry": lambda rng, d: np.append(10, np.full(d - 1, 0.3)) * (1 + 1e-3 * rng.random((24, 1))),
-    "lower parts of one sign": lambda rng, d: 1 + 2.0**-9 * (1 + 0.99 * rng.random((24, d))),
+    "lower parts of one sign": lambda rng, d: 1 + 2.0**-11 * (0.9 + 0.09 * rng.random((24, d))),
 }
 
 
 @compiler
 @pytest.mark.parametrize("kind", KINDS)
 def test_tensor_cores_have_the_roundings_that_are_stated(tensor_engine, kind):
-    """With sums that are cut off at the largest term, as at the worst; three parts of 8 bits hold a float32 number."""
+    """With sums that are cut off at the largest term, as at the worst; two parts of 11 bits hold 23 bits."""
     d = 200
     rows = KINDS[kind](np.random.default_rng(0), d).astype(np.float32)
     norms, u = np.square(rows.astype(np.float64)).sum(axis=1), 2.0**-24
@@ -145,7 +145,7 @@ def test_tensor_cores_have_the_roundings_that_are_stated(tensor_engine, kind):
     exact = rows.astype(np.longdouble) @ rows.T.astype(np.longdouble)
     found = float(np.max(np.abs(2 * (out - exact)) / (u * (norms[:, None] + norms))))
     assert found <= roundings(rows, rows, None, rows.dtype, (norms, norms)) + TENSOR_ROUNDINGS
-    assert found < {"random": 4}.get(kind, 16)  # seen: 1.9, 12 and 3.1
+    assert found < {"random": 4}.get(kind, 32)  # seen: 1.9, 23 and 3.1
 
 
 @compiler
@@ -163,8 +163,28 @@ def test_entries_of_close_rows_keep_the_promise(engine, tensor_engine, monkeypat
     assert tiles._forward.ways[0].by_norms
     assert tiles._forward.ways[0].by_terms
     assert tiles._forward.tensor == tensors
-    found = K.toarray()
-    assert np.abs(found - np.exp(-0.3 * exact_distances(rows))).max() <= 1e-6
+    found, expected, v = K.toarray(), np.exp(-0.3 * exact_distances(rows)), rng.random(100)
+    assert np.abs(found - expected).max() <= 1e-6
+    # What was read ahead of the next tile is given up where a tile is computed by differences.
+    assert np.abs(K @ v - expected @ v).max() <= 1e-6 * v.sum()
+
+
+@compiler
+@pytest.mark.parametrize("features", [20, 24, 25, 33, 65])
+@pytest.mark.parametrize("tensors", [False, True], ids=["units", "tensor"])
+def test_slices_are_read_ahead_from_tile_to_tile(engine, tensor_engine, monkeypatch, rng, features, tensors):
+    """Of one slice and of more, with rows and columns that begin anywhere; rows of one point are at distance 0."""
+    monkeypatch.setattr(backend, "engine", lambda: tensor_engine if tensors else engine)
+    rows = rng.standard_normal((150, features)).astype(np.float32)
+    expected, V = np.exp(-exact_distances(rows) / features), rng.random((150, 2))
+    K = KernelOperator(f"gaussian(gamma={1 / features})", rows)
+    assert np.abs(K.toarray() - expected).max() <= 1e-6
+    np.testing.assert_array_equal(K.toarray().diagonal(), 1)
+    for v in (V, V[:, :1]):
+        assert np.abs(K @ v - expected @ v).max() <= 1e-6 * V.sum(axis=0).max()
+    out = np.zeros((130, 1))
+    K._tiles().multiply(7, 137, 11, 149, v=V[:, :1], out=out, symmetric=False)
+    assert np.abs(out - expected[7:137, 11:149] @ V[11:149, :1]).max() <= 1e-6 * V.sum()
 
 
 @compiler
@@ -206,7 +226,7 @@ def everything(dtype, depth, tensor=False):
     program = TileProgram(dtype, pairings, (), tuple(code), len(pairings), 0)
     return Source(
         program,
-        (-(-depth // DEEP),) * len(pairings),
+        (depth,) * len(pairings),
         (Way(tensor=tensor), Way(True, True, tensor), *[Way()] * 4),
         1,
         1,
@@ -219,18 +239,17 @@ def everything(dtype, depth, tensor=False):
 @pytest.mark.parametrize(
     ("dtype", "tensor", "architecture"),
     [
-        *((dtype, False, "sm_80") for dtype in DTYPES),
+        *((dtype, False, architecture) for dtype in DTYPES for architecture in ("sm_75", "sm_80")),
         *((DTYPES[0], True, architecture) for architecture in ("sm_80", "sm_90", "sm_100")),
     ],
 )
 def test_all_pairings_operations_and_consumers_compile(dtype, tensor, architecture):
-    """What the oldest architecture takes the others take, but for tensor cores, which differ."""
+    """What sm_80 takes later architectures take, but for tensor cores, which differ; sm_75 copies in another way."""
     one = TileProgram(dtype, (TilePairing(Pairing.DOT),))  # whose threads have 8 × 8 pairs in float32
-    light = Source(one, (8,), (Way(tensor=tensor),), 0, 0, 16, transposed=True)
+    light = Source(one, (128,), (Way(tensor=tensor),), 0, 0, 16, transposed=True)
     for source in (everything(dtype, 1100 if tensor else 300, tensor), light):
-        code = cubin(source.text, architecture, keep=False)
-        for kernel in ("entries", "multiply1", "multiply4"):
-            assert kernel.encode() in code.code
+        for vectors, kernel in ((0, b"entries"), (1, b"multiply"), (4, b"multiply")):
+            assert kernel in cubin(source.text(vectors), architecture, keep=False).code
 
 
 @nvrtc
@@ -297,7 +316,7 @@ def test_new_numbers_compile_nothing():
     def text(gamma):
         code = ((int(Operation.GAUSS_FROM_SQDIST), 0, (0, 0), NOTHING, NOTHING, -gamma, 0.0),)
         program = TileProgram(DTYPES[0], (TilePairing(Pairing.SQDIST),), (gamma,), code)
-        return Source(program, (2,), (Way(),), 0, 0, 16).text
+        return Source(program, (32,), (Way(),), 0, 0, 16).text(1)
 
     assert text(1.0) == text(2.5)
 
@@ -321,9 +340,9 @@ def test_no_rows_or_columns(engine):
 @compiler
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_no_grid_is_higher_than_a_driver_takes(tmp_path, monkeypatch, dtype):
-    for module in (room, tiles):
-        monkeypatch.setattr(module, "GRID", 2)
-    monkeypatch.setattr(host_device, "HIGHEST", 2)
+    for module, name in ((room, "GRID"), (tiles, "GRID"), (arrays, "BLOCKS")):
+        monkeypatch.setattr(module, name, 2)
+    monkeypatch.setattr(host_device, "HIGHEST", 3)
     A, B, device = np.arange(300.0).reshape(100, 3).astype(dtype), np.eye(3, dtype=dtype), HostDevice(tmp_path)
     program = TileProgram(dtype, (TilePairing(Pairing.DOT),))
     plan = tiles.CudaTiles(device, program, TileRows(100, (A,)), TileRows(3, (B,)), None)

@@ -210,10 +210,30 @@ def test_sums_and_copies_of_rows_in_any_order(shim, copied, laid, dtype):
     np.testing.assert_allclose(sums, wide.sum(axis=1), rtol=1e-14)
     padded, deep = len(rows) + 5, rows.shape[1] + 3
     out = shim.empty(4 * padded * deep)
-    there.lay(o, np.dtype(np.float32), padded, deep, out)
+    there.lay(o, np.dtype(np.float32), (out, 2, padded), padded - 2, deep)
     expected = np.zeros((deep, padded), np.float32)
-    expected[: rows.shape[1], : len(rows)] = (wide - o).T
-    np.testing.assert_array_equal(shim.fetch(out, np.dtype(np.float32), (deep, padded)), expected)
+    expected[: rows.shape[1], 2 : len(rows) + 2] = (wide - o).T
+    found = shim.fetch(out, np.dtype(np.float32), (deep, padded))
+    np.testing.assert_array_equal(found[:, 2:], expected[:, 2:])
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-30, 1e-38, 1e30])
+def test_two_parts_of_sixteen_bits_hold_almost_a_float32_number(shim, rng, size):
+    """To half a unit in the last place of 23 bits, or 2⁻³⁹ of the largest number of the row."""
+    rows = (size * rng.standard_normal((7, 11)) * 10.0 ** rng.integers(-9, 1, (7, 11))).astype(np.float32)
+    rows[0], rows[1] = 0, size
+    padded, groups = 9, 2
+    out, scales = shim.empty(32 * groups * padded), shim.empty(4 * padded)
+    DeviceArray.of(shim, rows).split(None, (out, scales, 1, padded), padded - 1, groups)
+    parts = shim.fetch(out, np.dtype(np.float16), (groups, 2, padded, 8)).astype(np.float64)
+    scale = shim.fetch(scales, np.dtype(np.float32), (padded,)).astype(np.float64)
+    found = parts.sum(axis=1).transpose(1, 0, 2).reshape(padded, 8 * groups)[1:] * scale[1:, None]
+    lost = np.abs(found[:7, :11] - rows)
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    assert np.all(lost <= np.maximum(2.0**-23 * np.abs(rows.astype(np.float64)), 2.0**-39 * largest))
+    assert not found[7:].any()
+    assert not found[:, 11:].any()
+    assert np.all((np.abs(parts[:, 0]).max(axis=(0, 2))[2:8] >= 2.0**14) | (size < 1e-30))
 
 
 def test_the_driver_is_asked_for_arrays_of_this_device_only(shim, monkeypatch):

@@ -174,7 +174,7 @@ def test_memory_stays_while_a_kernel_may_read_it(driver, monkeypatch, rng):
 
 
 def test_symmetric_matrices_larger_than_the_device(driver, monkeypatch, rng):
-    driver.memory = 200_000
+    driver.memory = 240_000
     use(driver, monkeypatch)
     rows = rng.standard_normal((300, 40)).astype(np.float32)
     K = KernelOperator("gaussian(gamma=0.02)", rows)

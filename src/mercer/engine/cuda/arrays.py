@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer.engine.cuda.devices import Array, Buffer, Device, Kernels, sent
 
-__all__ = ["DeviceArray", "adopted"]
+__all__ = ["FLOATS", "DeviceArray", "adopted"]
 
 ON_CUDA = (2, 13)
 """DLPack's numbers of a CUDA device's memory, and of memory that CUDA moves between host and device."""
@@ -124,10 +124,22 @@ class DeviceArray:
         self._launch("row_sums", dtype or self.dtype, (len(self), 1), [moved, out])
         return self.device.fetch(out, np.dtype(np.float64), (3, len(self)))
 
-    def lay(self, origin: Array | None, dtype: np.dtype[Any], padded: int, deep: int, out: Buffer) -> None:
-        """The rows less an origin, feature by feature, padded with zeros, into a buffer of the device."""
-        given = [0, self._origin(origin), 0, out, 1, padded, padded, deep]
-        self._launch("laid", dtype, (padded, deep), given)
+    def lay(
+        self, origin: Array | None, dtype: np.dtype[Any], place: tuple[Buffer, int, int], rows: int, deep: int
+    ) -> None:
+        """The rows less an origin, feature by feature, padded with zeros to `rows` and `deep` features.
+
+        `place` is a buffer of the device, the row in it at which they begin, and how many rows it has.
+        """
+        buffer, start, pitch = place
+        given = [0, self._origin(origin), 0, buffer, start, 1, pitch, rows, deep]
+        self._launch("laid", dtype, (rows, deep), given)
+
+    def split(self, origin: Array | None, place: tuple[Buffer, Buffer, int, int], rows: int, groups: int) -> None:
+        """The same as tensor cores take them, and their scales: `place` has a buffer for each."""
+        buffer, scales, start, pitch = place
+        given = [self._origin(origin), buffer, scales, start, pitch, rows, groups]
+        self._launch("split", np.dtype(np.float32), (rows, 1), given)
 
     def _copied(self) -> Array:
         plain = self.strides == (self.shape[1], 1)
@@ -136,7 +148,7 @@ class DeviceArray:
     def _picked(self, index: int | Buffer, scale: int | Buffer, count: int) -> DeviceArray:
         shape = count, self.shape[1]
         out = self.device.empty(count * shape[1] * self.dtype.itemsize)
-        given = [index, 0, scale, out, shape[1], 1, *shape]
+        given = [index, 0, scale, out, 0, shape[1], 1, *shape]
         replace(self, shape=shape)._launch("laid", self.dtype, shape, given)
         return DeviceArray(self.device, out.address, shape, (shape[1], 1), self.dtype, out)
 

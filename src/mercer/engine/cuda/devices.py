@@ -59,6 +59,9 @@ class Device(Protocol):
     def fetch(self, buffer: Buffer, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
         """A copy of the device's memory, when all kernels have ended."""
 
+    def ended(self) -> None:
+        """Wait until all kernels have ended; what they read may be freed."""
+
     def compiled(self, source: str) -> Kernels:
         """The kernels of a source; a source is compiled once."""
 

@@ -14,9 +14,10 @@ from mercer.engine.opcodes import Pairing
 
 __all__ = ["TENSOR_ROUNDINGS", "Way"]
 
-TENSOR_ROUNDINGS = 4.0
-"""What tensor cores add to the roundings of a distance by norms, in units u (‖x‖² + ‖z‖²): 1 for the products of the
-split that are left out, and 3 because they cut off sums of 16 products where processors round: see docs/gpu.md."""
+TENSOR_ROUNDINGS = 11.0
+"""What tensor cores add to the roundings of a distance by norms, in units u (‖x‖² + ‖z‖²): 4 for what the two parts
+lose of each number, 4 for the product of the lower parts, which is left out, and 3 because they cut off sums of 16
+products where processors round: see docs/gpu.md."""
 HUGE = 1e38
 """Norms, and entries for tensor cores, below this have a finite split and a bound of their error."""
 
@@ -69,7 +70,8 @@ class Way:
     @property
     def copies(self) -> int:
         """How many copies of the rows it needs."""
-        return 1 if not (self.by_norms and self.by_terms) or self.norms_origin is self.origin else 2
+        both = self.by_norms and self.by_terms
+        return 2 if both and (self.tensor or self.norms_origin is not self.origin) else 1
 
 
 def _condition(norms: NormAccuracy, rounding: float, usual: float) -> tuple[float, float]:

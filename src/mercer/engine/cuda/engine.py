@@ -15,7 +15,7 @@ from mercer.engine.cuda.tiles import CudaTiles
 
 __all__ = ["CudaEngine"]
 
-PIECE = 1e11
+PIECE = 1e13
 """Operations of a device between two interrupt checks."""
 
 

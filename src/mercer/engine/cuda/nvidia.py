@@ -175,6 +175,17 @@ class NvidiaDevice:
                 raise
         return out
 
+    def ended(self) -> None:
+        """Wait until all kernels have ended; what they read may be freed."""
+        with self._faults.clear("waiting for kernels"):
+            self._use()
+            ended, self._running = self._running, []
+            try:
+                self._kernels.sync()
+            except BaseException:
+                self._running = [*ended, *self._running]
+                raise
+
     def adopted(self, X: Any) -> DeviceArray | None:
         """An array of another library as it lies on this device; None if it is elsewhere, or not a table of floats."""
         with self._faults.clear("reading an array of another library"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mercer.engine.cuda.faults import MEMORY
-from mercer.engine.cuda.sides import HostSide
+from mercer.engine.cuda.sides import STAGED, HostSide
 from mercer.errors import DeviceError, message
 
 __all__ = ["VECTORS", "Room"]
@@ -18,8 +18,8 @@ SMALL = 1 << 14
 """Bytes of tables and numbers."""
 PARTS = 1024
 """The most parts of a product in one launch."""
-GRID = 65535
-"""The most tiles of rows in one launch of a block."""
+GRID = 65534
+"""The most tiles of rows in one launch of a block; a driver takes one more, and tiles may begin before the rows."""
 VECTORS = 4
 """Vectors that a product takes at a time, if there is more than one."""
 
@@ -66,13 +66,14 @@ class Room:
             return 2 * (output + vectors * rows + SMALL)
 
         n, m = x.rows.count, z.rows.count
-        planned = x.bytes(n) + z.bytes(m, shared) + scratch(max(n, m))
+        passing = min(max(x.passing(n), z.passing(m) * (not shared)), STAGED + x.passing(1) + z.passing(1))
+        planned = x.bytes(n) + z.bytes(m, shared) + scratch(max(n, m)) + passing
         if planned <= budget:
             return cls(True, max(n, m, 1), x.tile, output, planned)
 
         def streamed(tiles: int) -> int:
             rows = tiles * x.tile
-            return 2 * (x.bytes(rows) + z.bytes(rows)) + scratch(rows)
+            return 2 * (x.bytes(rows) + x.passing(rows) + z.bytes(rows) + z.passing(rows)) + scratch(rows)
 
         each = streamed(2) - streamed(1)
         tiles = (budget - streamed(0)) // each

@@ -4,11 +4,51 @@
 
 typedef long long Index;
 
-// Row r, or row index[r], less the origin or times scale[r], to out[r p0 + k p1], with zeros for rows and features that
+struct alignas(16) Eight {
+    unsigned of[4];
+};
+
+#ifdef __CUDACC__
+// Two numbers in 16 bits each, x in the lower half; and what they leave of the numbers.
+__device__ inline unsigned halves(float& x, float& y) {
+    unsigned both;
+    asm("{ .reg .b16 a, b; .reg .f32 c, d; cvt.rn.f16.f32 a, %1; cvt.rn.f16.f32 b, %2; mov.b32 %0, {a, b};"
+        " cvt.f32.f16 c, a; cvt.f32.f16 d, b; sub.f32 %1, %1, c; sub.f32 %2, %2, d; }"
+        : "=r"(both), "+f"(x), "+f"(y));
+    return both;
+}
+#endif
+
+// Rows less an origin as the tensor cores' kernels read them: times a power of two that makes the largest number of the row
+// about 2^14, in two parts of 16 bits, eight features at a time: out[(2 group + part) pitch + start + r]. What undoes the
+// scale goes to scales[start + r].
+extern "C" __global__ void split(const FROM* in, Index s0, Index s1, Index count, Index columns, const double* origin,
+                                 Eight* out, float* scales, Index start, Index pitch, Index rows, Index groups) {
+    for (Index r = Index(blockIdx.x) * THREADS + threadIdx.x; r < rows; r += Index(gridDim.x) * THREADS) {
+        auto number = [&](Index k) {
+            return r < count && k < columns ? float(origin ? in[r * s0 + k * s1] - origin[k] : in[r * s0 + k * s1]) : 0.0f;
+        };
+        float largest = 0;
+        for (Index k = 0; k < columns; ++k) largest = fmaxf(largest, fabsf(number(k)));
+        const int shift = largest > 0 ? 14 - ilogbf(largest) : 0, exponent = shift < 126 ? shift : 126;
+        const float scale = ldexpf(1.0f, exponent);
+        for (Index group = 0; group < groups; ++group) {
+            Eight high, low;
+            for (int e = 0; e < 4; ++e) {
+                float x = number(8 * group + 2 * e) * scale, y = number(8 * group + 2 * e + 1) * scale;
+                high.of[e] = halves(x, y), low.of[e] = halves(x, y);
+            }
+            out[2 * group * pitch + start + r] = high, out[(2 * group + 1) * pitch + start + r] = low;
+        }
+        scales[start + r] = ldexpf(1.0f, -exponent);
+    }
+}
+
+// Row r, or row index[r], less the origin or times scale[r], to out[(start + r) p0 + k p1], with zeros for rows and features that
 // are not there.
 extern "C" __global__ void laid(const FROM* in, Index s0, Index s1, Index count, Index columns, const Index* index,
-                                const double* origin, const double* scale, REAL* out, Index p0, Index p1, Index rows,
-                                Index deep) {
+                                const double* origin, const double* scale, REAL* out, Index start, Index p0, Index p1,
+                                Index rows, Index deep) {
     for (Index k = blockIdx.y; k < deep; k += gridDim.y)
         for (Index r = Index(blockIdx.x) * THREADS + threadIdx.x; r < rows; r += Index(gridDim.x) * THREADS) {
             REAL value = 0;
@@ -16,7 +56,7 @@ extern "C" __global__ void laid(const FROM* in, Index s0, Index s1, Index count,
                 const FROM x = in[(index ? index[r] : r) * s0 + k * s1];
                 value = origin ? REAL(x - origin[k]) : scale ? REAL(scale[r] * x) : REAL(x);
             }
-            out[r * p0 + k * p1] = value;
+            out[(start + r) * p0 + k * p1] = value;
         }
 }
 

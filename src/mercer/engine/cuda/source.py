@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.resources import files
 
 import numpy as np
@@ -12,19 +11,24 @@ from mercer.engine.contract import Code, TileProgram
 from mercer.engine.cuda.distances import Way
 from mercer.engine.opcodes import CHUNK_OF_DOUBLES, CHUNK_OF_FLOATS, OperandKind, Operation, Pairing
 
-__all__ = ["DEEP", "FIELDS", "Source"]
+__all__ = ["BEYOND", "DEEP", "FIELDS", "Source"]
 
-DEEP = 16
-"""Features of a slice in shared memory: 16 kB for a tile of 128 float32 rows and columns."""
+DEEP, STAGES = 16, 3
+"""Features of a slice in shared memory, and slices there: one in use, and two that are copied there. A tile of 128
+float32 rows and columns takes 48 kB, all that a block gets."""
+WHOLE = 24
+"""The most features that two such slices hold for a tile each; one is in use while the other is copied."""
 TENSOR_SLICES = 64
 """Slices whose sums on tensor cores are added one after the other; more are sums of such sums."""
 WIDE, NARROW = 8, 4
 """Pairs of a thread are WIDE × WIDE if their sums and the entries fit in its registers, else NARROW × NARROW."""
 
-FIELDS = 7
-"""Numbers of a pairing in a plan: the rows and columns for norms, the slices, both norms, the rows and columns for
-terms."""
+FIELDS = 9
+"""Numbers of a pairing in a plan: the rows and columns for norms, the features, both norms, the rows and columns for
+terms, both scales."""
 AT_TERMS = 5
+BEYOND = 1e30
+"""The squared norm of the padding, so that its distances are large, and not an obstacle to distances by norms."""
 
 EXPRESSIONS: dict[int, str] = {
     Operation.ADD: "{a} + {b}",
@@ -47,7 +51,7 @@ EXPRESSIONS: dict[int, str] = {
     Operation.POW: "pow({a}, {k0})",
     Operation.AFFINE: "{k0} * {a} + {k1}",
     Operation.EXP_AFFINE: "exp({k0} * {a} + {k1})",
-    Operation.GAUSS_FROM_SQDIST: "exp2({k0} * {a})",
+    Operation.GAUSS_FROM_SQDIST: "power_of_two({k0} * {a})",
 }
 """Each operation as C++; the power with an integer exponent is written out."""
 
@@ -59,8 +63,8 @@ class Source:
     Parameters
     ----------
     program : TileProgram
-    slices : tuple of int
-        For each pairing, the number of slices of `DEEP` features.
+    features : tuple of int
+        For each pairing.
     ways : tuple of Way
         How each pairing is computed.
     row_values, column_values : int
@@ -74,7 +78,7 @@ class Source:
     """
 
     program: TileProgram
-    slices: tuple[int, ...]
+    features: tuple[int, ...]
     ways: tuple[Way, ...]
     row_values: int
     column_values: int
@@ -90,7 +94,7 @@ class Source:
     @property
     def wide(self) -> int:
         """Pairs of a thread, on each side."""
-        light = len(self.slices) <= 1 and not any(self._deep(p) for p in range(len(self.slices)))
+        light = len(self.features) <= 1 and not any(self._deep(p) for p in range(len(self.features)))
         return WIDE if light and self.program.dtype == np.float32 else NARROW
 
     @property
@@ -98,22 +102,25 @@ class Source:
         """Rows and columns of a tile."""
         return self.side * self.wide
 
-    @cached_property
-    def text(self) -> str:
-        """The program, and the kernels that use it."""
-        pairings = self.program.pairings
+    def text(self, vectors: int) -> str:
+        """The program, and the kernel `multiply` for so many vectors, or `entries` if there are none."""
+        pairings, (deep, stages) = self.program.pairings, self._slices
         sizes = {
-            "SIDE": self.side, "WIDE": self.wide, "TILE": self.tile, "DEEP": DEEP, "CHUNK": self.chunk,
-            "TENSOR": int(self.tensor), "TENSOR_SLICES": TENSOR_SLICES, "FIELDS": FIELDS,
-            "PAIRINGS": len(pairings), "ROW_VALUES": self.row_values, "COLUMN_VALUES": self.column_values,
+            "SIDE": self.side, "WIDE": self.wide, "TILE": self.tile, "DEEP": deep, "STAGES": stages,
+            "ONE_SLICE": int(stages < STAGES),
+            "CHUNK": self.chunk, "TENSOR": int(self.tensor), "TENSOR_SLICES": TENSOR_SLICES, "FIELDS": FIELDS,
+            "TRANSPOSED": int(self.transposed), "SAME": int(self.same), "PAIRINGS": len(pairings),
+            "ROW_VALUES": self.row_values, "COLUMN_VALUES": self.column_values, "R": vectors,
             **{kind.name: kind.value for kind in Pairing},
         }  # fmt: skip
         lines = [f"typedef {'float' if self.program.dtype == np.float32 else 'double'} REAL;"]
         lines += [f"constexpr int {name} = {value};" for name, value in sizes.items()]
-        lines += [_macro("PAIR_ALL(plan, own, i, j, own_i, own_j, sums)", self._pairings() or ["do { } while (0)"])]
+        lines += [f"constexpr double BEYOND = {BEYOND};"]
+        lines += [_macro("PAIR_ALL(plan, own, flow, i, j, sums)", self._pairings() or ["do { } while (0)"])]
         lines += ["#define EVALUATE evaluate"]
         before, after = _text("tiles.cu").split("// PAIR_ALL, EVALUATE", 1)
         before += _text("tensor.cu") if self.tensor else ""
+        after += _text("multiply.cu" if vectors else "entries.cu")
         return "\n".join([*lines, before, self._evaluate(), "// PAIR_ALL, EVALUATE" + after])
 
     @property
@@ -127,37 +134,44 @@ class Source:
         """Whether a pairing uses tensor cores, and threads have the pairs that these give them."""
         return any(way.tensor for way in self.ways)
 
+    @property
+    def _slices(self) -> tuple[int, int]:
+        """Features of a slice, and slices in shared memory: of few features two slices, each with all of them."""
+        if len(self.features) != 1 or self.tensor or not DEEP < self.features[0] <= WHOLE:
+            return DEEP, STAGES
+        return -(-self.features[0] // 4) * 4, STAGES - 1
+
     def _deep(self, p: int) -> bool:
         """Whether the sums of a pairing are sums of sums."""
-        return self.slices[p] > TENSOR_SLICES if self.ways[p].tensor else self.slices[p] * DEEP > self.chunk
+        return self.features[p] > (TENSOR_SLICES * DEEP if self.ways[p].tensor else self.chunk)
 
     def _pairings(self) -> list[str]:
         """The statements that fill the sums of each pairing."""
         lines, number = [], len(self.numbers) - 2 * len(self.ways)
+        ahead = _flag(len(self.ways) == 1)
         for p, (pairing, way) in enumerate(zip(self.program.pairings, self.ways, strict=True)):
-            tensor = f"tensor_dots<{str(self._deep(p)).lower()}>"
-            deep = str(self.slices[p] * DEEP > self.chunk).lower()
-            terms = tensor if way.tensor and not way.by_norms else f"paired<{pairing.kind.name}, {deep}>"
-            terms = f"{terms}(plan, own, {p}, {AT_TERMS}, i, j, sums[{p}])"
-            if way.by_norms:
-                dots = tensor if way.tensor else f"paired<DOT, {deep}>"
-                lines.append(f"{dots}(plan, own, {p}, 0, i, j, sums[{p}])")
-                lines.append(f"by_norms(plan, {p}, own_i, own_j, sums[{p}])")
-            if way.by_norms and way.by_terms:
-                condition = f"accurate(plan, {p}, own_i, own_j, {number + 2 * p}, sums[{p}])"
-                lines.append(f"if (!{condition}) {terms}")
-            elif way.by_terms:
-                lines.append(terms)
+            same = f"set_same(plan, flow, i, j, {{}}, sums[{p}])" if self.same and pairing.norms is not None else ""
+            deep, tensor_deep = _flag(self.features[p] > self.chunk), _flag(self._deep(p))
+            arguments = f"(plan, own, flow, {p}, {{}}, i, j, sums[{p}])"
+            dots = f"tensor_dots<{tensor_deep}, {ahead}>" if way.tensor else f"paired<DOT, {deep}, {ahead}>"
+            if not way.by_norms:
+                sums = dots if way.tensor else f"paired<{pairing.kind.name}, {deep}, {ahead}>"
+                lines.append(sums + arguments.format(AT_TERMS))
+            else:
+                lines.append(dots + arguments.format(0))
+                if same and way.by_terms:  # as if they were far from each other
+                    lines.append(same.format("REAL(-BEYOND)"))
+                by_norms = f"by_norms<{_flag(way.by_terms)}>(plan, {p}, i, j, {number + 2 * p}, sums[{p}])"
+                terms = f"paired<{pairing.kind.name}, {deep}, false>" + arguments.format(AT_TERMS)
+                lines.append(f"if (!{by_norms}) drop(flow), {terms}" if way.by_terms else by_norms)
+            if same:
+                lines.append(same.format("REAL(0)"))
         return lines
 
     def _evaluate(self) -> str:
         """The entry of a pair of rows: registers are variables, the first hold the pairings."""
-        first, last = ("j", "i") if self.transposed else ("i", "j")
         body = [f"REAL r{p} = sums[{p}][m][c];" for p in range(len(self.program.pairings))]
         body += [f"REAL r{k} = 0;" for k in range(len(self.program.pairings), self.program.registers)]
-        if self.same:
-            zero = [f"r{p} = 0;" for p, one in enumerate(self.program.pairings) if one.norms is not None]
-            body.append(f"if (plan.same()[{first}] == {last} + plan.first()) {{ {' '.join(zero)} }}")
         at = len(self.program.constants)
         for code in self.program.code:
             body.append(f"r{code[1]} = {self._expression(code, at)};")
@@ -206,6 +220,10 @@ def _power(base: str, exponent: int) -> str:
         return base if exponent else "REAL(1)"
     half = f"({_power(base, exponent // 2)})"
     return f"{base} * ({half} * {half})" if exponent % 2 else f"{half} * {half}"
+
+
+def _flag(value: bool) -> str:
+    return str(value).lower()
 
 
 def _macro(head: str, lines: list[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
@@ -14,10 +13,12 @@ from mercer.engine.cuda.devices import Array, Buffer, Device, Kernels, sent
 from mercer.engine.cuda.distances import Way
 from mercer.engine.cuda.room import GRID, VECTORS, Room
 from mercer.engine.cuda.sides import DeviceSide, HostSide
-from mercer.engine.cuda.source import DEEP, Source
+from mercer.engine.cuda.source import Source
 
 __all__ = ["CudaTiles"]
 
+GROUP = 4
+"""Tiles begin at multiples of this, where copies of 16 bytes may begin."""
 WAVES = 4
 """Blocks of a product for each that runs at a time, so that all processors have work to the end."""
 
@@ -39,8 +40,8 @@ class Table:
 class Job:
     """A kernel that is to run, and what becomes of its result."""
 
-    kernels: Kernels
     name: str
+    kernels: Kernels
     grid: tuple[int, int]
     arguments: list[int | Buffer]
     out: Buffer
@@ -69,9 +70,10 @@ class CudaTiles:
         may = [self.dtype == np.float32 and depth >= self.device.tensor_features for depth in depths]
         pairings = enumerate(zip(self.program.pairings, may, strict=True))
         ways = tuple(Way.of(p, pairing, (self.x, self.z), tensor) for p, (pairing, tensor) in pairings)
-        slices = tuple(-(-depth // DEEP) for depth in depths)
         values = len(self.x.values), len(self.z.values)
-        self._forward = Source(self.program, slices, ways, *values, self.device.side, self.self_pairs is not None)
+        self._forward = Source(
+            self.program, tuple(depths), ways, *values, self.device.side, self.self_pairs is not None
+        )
         self.row_block = self._forward.tile
         same = None if self.self_pairs is None else np.asarray(self.self_pairs, np.int64)
         self._x = HostSide(self.x, ways, self.dtype, self.row_block, same)
@@ -81,12 +83,13 @@ class CudaTiles:
         )
         self.room = Room.of(self.device.free(), self._x, self._z, self._rows_are_columns)
         self._held: dict[bool, DeviceSide] = {}
+        self._known: dict[tuple[int, bool], Kernels] = {}
         numbers = np.asarray(self._forward.numbers, np.float64).astype(self.dtype)
         self._numbers = sent(self.device, numbers)
         if self.room.whole:
-            self._held[False] = self._x.sent(self.device, 0, self.rows)
+            self._held[False] = self._x.sent(self.device, 0, self.rows, wait=True)
             shared = self._held[False] if self._rows_are_columns else None
-            self._held[True] = self._z.sent(self.device, 0, self.columns, shared)
+            self._held[True] = self._z.sent(self.device, 0, self.columns, shared, wait=True)
 
     # ---- Tiles -------------------------------------------------------------------------------------------------------
 
@@ -141,9 +144,9 @@ class CudaTiles:
         buffer = self.device.empty(shape[0] * shape[1] * self.dtype.itemsize)
         out = DeviceArray(self.device, buffer.address, shape, (shape[1], 1), self.dtype, buffer)
         for a, b in _runs(i0, i1, GRID * self.row_block):
-            grid = self._tiles_of(shape[1]), self._tiles_of(b - a)
+            grid = self._grid(0, shape[1]), self._grid(a, b)
             arguments = [*self._head(left, right, False), a, b, 0, self.columns, out[a - i0 : b - i0]]
-            self._kernels.launch("entries", grid, self._threads, arguments)
+            self._kernels(0).launch("entries", grid, self._threads, arguments)
         return out
 
     # ---- kernels -----------------------------------------------------------------------------------------------------
@@ -162,10 +165,10 @@ class CudaTiles:
                 right = self._part(True, c, d)
                 buffer = self.device.empty((b - a) * (d - c) * self.dtype.itemsize)
                 ends = (a - left.start, b - left.start, c - right.start, d - right.start)
-                grid = (self._tiles_of(d - c), self._tiles_of(b - a))
+                grid = self._grid(*ends[2:]), self._grid(*ends[:2])
                 arguments = [*self._head(left, right, False), *ends, buffer]
                 use = _writes(out[a - i0 : b - i0, c - j0 : d - j0])
-                yield Job(self._kernels, "entries", grid, arguments, buffer, self.dtype, (b - a, d - c), use)
+                yield Job("entries", self._kernels(0), grid, arguments, buffer, self.dtype, (b - a, d - c), use)
 
     def _upper_rows(self, i0: int, i1: int) -> Array:
         """Rows [i0, i1) from column i0 on; the square on the diagonal is symmetric by its upper triangle."""
@@ -196,7 +199,8 @@ class CudaTiles:
 
     def _product_jobs(self, i0: int, i1: int, bounds: Array, v: Array, out: Array, transposed: bool) -> Iterator[Job]:
         first, last, vectors = int(bounds[0]), int(bounds[-1]), v.shape[1]
-        width, kernels = VECTORS if vectors > 1 else 1, self._transposed if transposed else self._kernels
+        width = VECTORS if vectors > 1 else 1
+        kernels = self._kernels(width, transposed)
         height, along = self.room.product(min(len(bounds) - 1, self.room.parts), width)
         for a, b in _runs(i0, i1, height):
             left = self._part(transposed, a, b)
@@ -216,8 +220,8 @@ class CudaTiles:
                     places = [a - left.start, b - left.start, int(ends[0])]
                     arguments = [*self._head(left, right, transposed), *places, *buffers]
                     use = _adds(out[s:e, a - i0 : b - i0, r : r + width])
-                    grid, total = (self._tiles_of(b - a), e - s), np.dtype(np.float64)
-                    yield Job(kernels, f"multiply{width}", grid, arguments, buffers[-1], total, shape, use)
+                    grid, total = (self._grid(*places[:2]), e - s), np.dtype(np.float64)
+                    yield Job("multiply", kernels, grid, arguments, buffers[-1], total, shape, use)
 
     def _run(self, jobs: Iterator[Job]) -> None:
         """Run jobs one after the other; what one needs is copied to the device while the one before runs."""
@@ -242,8 +246,8 @@ class CudaTiles:
     def _head(self, left: DeviceSide, right: DeviceSide, transposed: bool) -> list[int | Buffer]:
         """The first arguments of every kernel: where the arrays are, the numbers, and the padded sizes."""
         table: list[int] = []
-        for a, b, slices in zip(left.pairings, right.pairings, self._forward.slices, strict=True):
-            table += [a[0], b[0], slices, a[1], b[1], a[2], b[2]]
+        for a, b, features in zip(left.pairings, right.pairings, self._forward.features, strict=True):
+            table += [a[0], b[0], features, a[1], b[1], a[2], b[2], a[3], b[3]]
         x, z = (right, left) if transposed else (left, right)
         table += [*x.values, *z.values, x.same, z.start]
         lies = Table(sent(self.device, np.array(table, np.int64)), (left, right))
@@ -252,17 +256,20 @@ class CudaTiles:
     def _tiles_of(self, count: int) -> int:
         return -(-count // self.row_block)
 
+    def _grid(self, start: int, stop: int) -> int:
+        """Tiles from the last whole group of rows up to `start`."""
+        return self._tiles_of(stop - start // GROUP * GROUP)
+
     @property
     def _threads(self) -> int:
         return self.device.side**2
 
-    @cached_property
-    def _kernels(self) -> Kernels:
-        return self.device.compiled(self._forward.text)
-
-    @cached_property
-    def _transposed(self) -> Kernels:
-        return self.device.compiled(replace(self._forward, transposed=True).text)
+    def _kernels(self, vectors: int, transposed: bool = False) -> Kernels:
+        """The kernel for entries (0) or for so many vectors; each is compiled when it is first used."""
+        if (vectors, transposed) not in self._known:
+            source = replace(self._forward, transposed=transposed)
+            self._known[vectors, transposed] = self.device.compiled(source.text(vectors))
+        return self._known[vectors, transposed]
 
 
 def _size(shape: tuple[int, ...]) -> int:
