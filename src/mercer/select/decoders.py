@@ -78,7 +78,7 @@ def choose_decoder(
     for test in _folds(None, len(rows), FOLDS, seed):
         train = np.setdiff1d(np.arange(len(rows)), test)
         known, new = rows[train], rows[test]
-        signs = rng.choice([-1.0, 1.0], size=new.shape)
+        signs = rng.choice(np.array([-1.0, 1.0]), size=new.shape)
         cross = np.vstack([kernel(new, known), kernel(new + step * signs, known)]).astype(np.float64)
         K = np.asarray(kernel(known), np.float64)
         _, fitted, scores = _scores(K, cross, n_components, float(np.finfo(np.float64).eps))

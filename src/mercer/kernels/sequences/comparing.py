@@ -65,7 +65,7 @@ def diagonal_is_less_work(x: Corpus, worth: NDArray[np.int64], patterns: Sequenc
     windows = _windows(x, span)
     lanes = backend.engine().match_lanes()
     own = float(np.sum(windows * (windows / lanes + 1 + 2 * span / lanes) + 2 * span))
-    return own < _sorting() * windows.sum() * len(patterns)
+    return own < _sorting() * float(windows.sum()) * len(patterns)
 
 
 def _possible(worth: NDArray[np.int64]) -> bool:
