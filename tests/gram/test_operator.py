@@ -223,7 +223,7 @@ def test_parts_by_columns_know_what_is_known_of_all(dtype, monkeypatch, rng):
         assert part.dtype == dtype
         assert np.abs(part.toarray() - exact[:, some]).max() <= {4: 1e-6, 8: 1e-13}[part.dtype.itemsize]
     assert_close(K.columns(J) @ v, K.block(np.arange(150), J) @ v, rtol=1e-5 if dtype == np.float32 else 1e-12)
-    assert len(tried) == 1
+    assert len(tried) == (dtype == np.float32)  # in float64 no rows of these norms have too many roundings
 
 
 def test_columns_of_words_and_of_given_values():

@@ -15,7 +15,7 @@ from mercer.engine.contract import NormAccuracy, TilePairing, TileRows
 from mercer.engine.opcodes import Pairing
 from mercer.gram.inputs import parts_of, wider
 from mercer.gram.program import Leaf, Program, Views
-from mercer.gram.roundings import roundings
+from mercer.gram.roundings import most_roundings, roundings
 from mercer.kernels.symbolic.expression import Expression
 from mercer.kernels.symbolic.values import evaluate
 from mercer.kernels.symbolic.views import Columns
@@ -147,16 +147,22 @@ class Data:
         """The accuracy for squared distances by norms; None if differences are as cheap."""
         if not self._has_norms(leaf):
             return None
-        rounding = self._roundings(leaf.views) * float(np.finfo(self.dtype).eps) / 2
-        promise = PROMISE[self.dtype.itemsize]
+        unit, promise = float(np.finfo(self.dtype).eps) / 2, PROMISE[self.dtype.itemsize]
         slow, fast, root = leaf.rates or (0.0, math.inf, 0.0)
+        rounding = self._roundings(leaf.views, promise / (unit * fast)) * unit
         return NormAccuracy(self.origin(leaf.views), rounding, promise, slow, fast, root)
 
-    def _roundings(self, views: Views) -> float:
-        """The roundings of a squared distance by norms."""
+    def _roundings(self, views: Views, enough: float) -> float:
+        """The roundings of a squared distance by norms.
+
+        They are not tried if no distance can have more than `enough`, in units of the squared norms of its rows.
+        """
         if views not in self.tried:
             rows = self.x.through(views), self.z.through(views)
             sizes = self._moved_norms(self.x, views), self._moved_norms(self.z, views)
+            most = most_roundings(rows[0].shape[1], self.dtype)
+            if most * sum(float(part.max(initial=0.0)) for part in sizes) <= enough:
+                return most
             self.tried[views] = roundings(*rows, self.origin(views), self.dtype, sizes)
         return self.tried[views]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mercer.engine.opcodes import CHUNK_OF_DOUBLES, CHUNK_OF_FLOATS
 
-__all__ = ["roundings"]
+__all__ = ["most_roundings", "roundings"]
 
 Array: TypeAlias = Any
 
@@ -21,6 +21,11 @@ USUAL = {4: 8.0, 8: 16.0}
 """By bytes of an entry: the most roundings of millions of pairs of random rows."""
 MARGIN = 1.5
 """A bound on the most roundings of all pairs over those of the tried: 8 for millions of random pairs, 7 for 8000."""
+
+
+def most_roundings(columns: int, dtype: np.dtype[Any]) -> float:
+    """A bound on `roundings` of any rows: one for each term of a sum, all to one side, and those of usual rows."""
+    return columns + USUAL[dtype.itemsize]
 
 
 def roundings(x: Array, z: Array, origin: Array | None, dtype: np.dtype[Any], sizes: tuple[Array, Array]) -> float:
