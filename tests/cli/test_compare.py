@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from mercer.cli import fitting  # noqa: E402
 from mercer.cli.compare import trials  # noqa: E402
 from mercer.cli.compare.leaderboard import calibration_error, corrected_interval, leaderboard  # noqa: E402
 from mercer.cli.compare.trials import GUESSING, LINEAR, Candidate, Trials  # noqa: E402
+from mercer.errors import InvalidInput  # noqa: E402
 from mercer.io import load  # noqa: E402
 
 QUICK = ["--kernel", "gaussian(gamma=0.2)", "--folds", 3, "--repeats", 1, "--json"]
@@ -193,3 +195,20 @@ def test_what_is_wrong_is_one_line(folder, options, words):
     assert done.exit_code == 2
     assert words in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_the_key_of_kept_scores_is_of_all_of_a_table(tmp_path):
+    frame, path = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}), tmp_path / "scores"
+
+    def ledger(frame):
+        table = SimpleNamespace(frame=frame, y=np.arange(2.0), task="regression")
+        return trials._ledger(table, [], [(None, np.arange(2))], path, 0)
+
+    first = ledger(frame)
+    first.put("0 ridge", {"score": [1.0]})
+    first.save()
+    assert ledger(frame.copy()).get("0 ridge") == {"score": [1.0]}
+    swapped = pd.DataFrame({"a": ["x", "y"], "b": [1.0, 2.0]})
+    for other in (frame.assign(a=[1.0, 3.0]), frame.assign(b=["x", "z"]), frame.rename(columns={"a": "c"}), swapped):
+        with pytest.raises(InvalidInput, match="other data"):
+            ledger(other)

@@ -229,3 +229,9 @@ def test_numbers_beside_other_columns_are_planned_and_encoded_at_once(monkeypatc
     expected = np.hstack([plan.encode(frame[plan.name]) for plan in encoder._plans()])
     monkeypatch.setattr(ColumnPlan, "encode", lambda plan, values: plan._one_hot(values))
     np.testing.assert_array_equal(encoder.transform(frame), expected)
+
+
+def test_what_is_unlike_the_fit_is_found_beside_other_columns_in_any_order():
+    encoder = TableEncoder().fit(pd.DataFrame({"kind": ["a", "b", "a"], "size": [1.0, 2.0, 4.0], "n": [1, 2, 4]}))
+    frame = pd.DataFrame({"more": ["?", "?"], "n": [5, 6], "size": [None, 1.5], "kind": ["a", "c"]})
+    assert [line.split(":")[0] for line in encoder.unlike_the_fit(frame)] == ["kind", "size"]
