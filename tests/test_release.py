@@ -58,7 +58,6 @@ def test_the_versions_of_python_agree():
     assert tried
     assert versions(tried[1]) == named
     assert f'python_min: "{LEAST}"' in RECIPE
-    assert TOOL["mypy"]["python_version"] == LEAST
     assert TOOL["ruff"]["target-version"] == "py" + LEAST.replace(".", "")
     assert f"find_package(Python {LEAST} REQUIRED" in (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
     # One wheel before the stable ABI, and one with it for all later versions.

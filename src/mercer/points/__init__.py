@@ -7,7 +7,7 @@ from mercer.points.disk import DiskPoints, FilePoints, RowSource, ahead, read_po
 from mercer.points.fingerprint import fingerprint
 from mercer.points.kinds import count, joined, points_of, rows_of, take, vectors_of
 from mercer.points.objects import ObjectPoints
-from mercer.points.precomputed import Numbers, Precomputed, asymmetry
+from mercer.points.precomputed import Numbers, Precomputed
 from mercer.points.randomness import as_seed, sample_rows
 from mercer.points.spaces import KERNEL_VALUES, OBJECTS, VECTORS, Space, space_named
 from mercer.points.sparse import SparsePoints
@@ -47,7 +47,6 @@ __all__ = [
     "apart",
     "as_rows",
     "as_seed",
-    "asymmetry",
     "available_memory",
     "count",
     "fingerprint",

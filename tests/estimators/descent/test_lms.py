@@ -209,7 +209,7 @@ def test_degenerate_data():
 
 def test_it_keeps_its_budget(data):
     X, y = np.random.default_rng(0).normal(size=(400, 3)), np.random.default_rng(1).normal(size=400)
-    free = KernelLMS(tol=None, max_iter=5, memory="2MB").fit(X, y)
+    free = KernelLMS(tol=None, max_iter=5, memory="2.2MB").fit(X, y)
     assert "matrix-free" in free.report_.method
     assert_close(free.predict(X), KernelLMS(tol=None, max_iter=5).fit(X, y).predict(X), rtol=1e-6)
     with pytest.raises(MemoryExceeded, match="memory="):

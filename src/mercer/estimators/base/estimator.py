@@ -33,7 +33,6 @@ from mercer.points import (
     Space,
     apart,
     as_seed,
-    asymmetry,
     count,
     on_host,
     parse_memory,
@@ -41,11 +40,11 @@ from mercer.points import (
     require_table,
     rows_of,
 )
+from mercer.points.precomputed import asymmetry
 from mercer.schemas import COLUMNS, Check, Schema, Value
 from mercer.shards import is_dask, local, sharded
 from mercer.solvers import Solution, Status
 from mercer.solvers.choose import STORED_SHARE
-from mercer.ways.nystroem_ridge import too_dear
 from mercer.ways.report import Report
 
 __all__ = ["KernelEstimator", "KernelSize"]
@@ -270,6 +269,8 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
 
     def _may_be_restricted(self, n: int) -> bool:
         """Whether a fit of n rows is one on landmarks."""
+        from mercer.ways.nystroem_ridge import too_dear  # with what it imports: few fits need it
+
         solver = getattr(self, "solver", "")
         columns = Report(d=int(getattr(self, "n_features_in_", 0)))
         return solver == "nystroem" or (solver == "auto" and bool(too_dear(n, self._as_kernel(self.kernel), columns)))

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from scipy.sparse import issparse
 
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
@@ -24,7 +23,7 @@ from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mercer.numerals import counted
 from mercer.operators import Dense, LowRank, Operator
 from mercer.planning.costs import lloyd
-from mercer.points import apart
+from mercer.points import apart, vectors_of
 from mercer.schemas import NON_NEGATIVE, Array, Schema, Size
 from mercer.solvers import Clustering, Partition
 from mercer.ways.report import Report
@@ -242,7 +241,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         dtype = K.X.dtype if precomputed else dtype
         if self.solver == "nystroem":
             method = _Method("nystroem", dtype, 0, "as requested")
-        elif precomputed and not issparse(K.X):
+        elif precomputed and not vectors_of(K.X).sparse:
             method = _Method("given", dtype, _sums_of_starts(dtype, n), "it is there")
         elif self.solver != "auto":
             matrix = dtype.itemsize * n * n + _sums_of_starts(dtype, n)
