@@ -19,9 +19,9 @@ from mercer.points import (
     SparsePoints,
     TablePoints,
     TensorPoints,
-    asymmetry,
     points_of,
 )
+from mercer.points.precomputed import asymmetry
 from mercer.testing import check_points
 
 ROWS = [[0.0, 1.0, 3.0], [2.0, 0.0, 0.0], [1.0, 1.5, -7.0], [0.0, 0.0, 0.25], [1e-3, 2.0, 2.0]]
