@@ -31,9 +31,11 @@ OF_ROWS = {
     "laid": [*GIVEN, "const Index* index", "const double* origin", "const double* scale", "REAL* out",
              "Index start", "Index p0", "Index p1", "Index rows", "Index deep"],
     "split": [*GIVEN, "const double* origin", "Eight* out", "float* scales", "Index start", "Index pitch", "Index rows",
-              "Index groups"],
+              "Index groups", "Index shift"],
     "row_sums": [*GIVEN, "const double* origin", "double* out"],
     "column_sums": [*GIVEN, "Index height", "double* out"],
+    "subtracted": [*GIVEN, "REAL* out", "Index p0", "Index p1"],
+    "multiplied": [*GIVEN, "const REAL* v", "const REAL* from", "REAL* out"],
 }  # fmt: skip
 
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from mercer.engine.opcodes import OperandKind, Pairing
 
 __all__ = [
-    "LOOPS", "NOTHING", "Capabilities", "Code", "Engine", "NormAccuracy", "Operand", "Tall", "TilePairing",
-    "TileProgram", "TileRows", "Tiles",
+    "LOOPS", "NOTHING", "Capabilities", "Code", "Engine", "HeldCholesky", "NormAccuracy", "Operand", "Tall",
+    "TilePairing", "TileProgram", "TileRows", "Tiles",
 ]  # fmt: skip
 
 Array: TypeAlias = NDArray[Any]
@@ -148,6 +148,13 @@ class Tall(Protocol):
         """The rows with these indices."""
 
 
+class HeldCholesky(Protocol):
+    """A Cholesky factor in an engine's own memory."""
+
+    def solve(self, B: Array) -> Array:
+        """(LLᵀ)⁻¹ B for B of shape (m, c), in the precision of the factor, as float64."""
+
+
 @dataclass(frozen=True)
 class Capabilities:
     """Properties of an engine.
@@ -242,6 +249,17 @@ class Engine(ABC):
 
     def kept_product(self, tiles: object, R: Array) -> Tall | None:
         """K R for the K of these tiles, in the engine's own memory; None if it has none."""
+        return None
+
+    def cholesky_rows(self) -> int:
+        """The most rows of a matrix of float32 entries that `kept_cholesky` has room for; 0 if it keeps none."""
+        return 0
+
+    def kept_cholesky(self, tiles: object, shift: float, largest: float) -> HeldCholesky | None:
+        """The factor of A + shift·I for the square matrix A of these tiles, whose largest entry is at most `largest`.
+
+        None if A + shift·I is not positive definite in the precision of the entries, or if the engine keeps none.
+        """
         return None
 
     def piece(self, tiles: object) -> float:

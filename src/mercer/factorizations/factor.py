@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from mercer.operators import Operator
 
-__all__ = ["Factor", "inverse_root", "squared_correlations", "squares"]
+__all__ = ["Factor", "inverse_root", "noise", "squared_correlations", "squares"]
 
 SLACK = 8.0
-"""The roundings of the largest k(x, x) that are added to the diagonal before landmarks are factored."""
+"""The roundings of the largest k(x, x), times √m, that are added to the diagonal before m landmarks are factored.
+Pivots of that size are dropped."""
 
 
 class Factor(Operator):
@@ -68,13 +69,21 @@ def squared_correlations(rows: Any, known: Any, left: NDArray[np.float64]) -> ND
     return np.asarray(np.sum(rest, axis=1))
 
 
+def noise(size: float, rows: int, dtype: np.dtype[Any]) -> float:
+    """What is added to the diagonal before a kernel matrix is factored in this dtype; `size` is its largest entry.
+
+    >>> noise(1.0, 4, np.dtype(np.float64)) / float(np.finfo(np.float64).eps)
+    16.0
+    """
+    return SLACK * float(np.finfo(dtype).eps) * float(np.sqrt(rows)) * size
+
+
 def inverse_root(K: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """L⁻ᵀ in this dtype with LLᵀ = K + noise·I, where the noise is of the size below which pivots are dropped.
+    """L⁻ᵀ in this dtype with LLᵀ = K + `noise`·I.
 
     >>> inverse_root(np.array([[4.0]]), np.dtype(np.float64)).round(6)
     array([[0.5]])
     """
-    noise = SLACK * float(np.finfo(dtype).eps) * np.sqrt(len(K)) * float(np.max(np.diagonal(K)))
-    L = np.linalg.cholesky(K + noise * np.eye(len(K)))
+    L = np.linalg.cholesky(K + noise(float(np.max(np.diagonal(K))), len(K), dtype) * np.eye(len(K)))
     inverse, _ = scipy.linalg.lapack.dtrtri(L, lower=1)  # a sixth of the operations of `np.linalg.inv`
     return np.ascontiguousarray(inverse.T, dtype)

@@ -353,17 +353,6 @@ class KernelOperator(TiledOperator):
         left[pivots] = 0.0
         return PivotedCholesky(F, pivots, left, float(diagonal.sum()), found.proposed, found.power, found.bend)
 
-    @property
-    def factor_room(self) -> int:
-        """Bytes of the factor of `low_rank` that are not in this process; 0 if it is an array here."""
-        in_plan = self.in_memory and self._runs_as_program
-        return backend.engine().room() // 2 if in_plan else 0  # a factor and F R exist at a time
-
-    @property
-    def _has_factor_elsewhere(self) -> bool:
-        """Whether the factor of `low_rank` may be computed and kept elsewhere."""
-        return self.factor_room > 0
-
     def _beside_pivots(self, rank: int) -> contextlib.AbstractContextManager[None]:
         """What is done elsewhere while this process chooses pivots."""
         return contextlib.nullcontext()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.engine import backend
+from mercer.engine.contract import HeldCholesky
 from mercer.gram import tiles as sweep
 from mercer.gram.data import Data
 from mercer.gram.registers import DoesNotFit
@@ -166,6 +167,31 @@ class TiledOperator(Operator):
     def in_memory(self) -> bool:
         """Whether the points of both sides are in memory."""
         return not any(side.window for side in self._sides)
+
+    @property
+    def factor_room(self) -> int:
+        """Bytes of the factor of `low_rank` that are not in this process; 0 if it is an array here."""
+        return backend.engine().room() // 2 if self._in_plan else 0  # a factor and F R exist at a time
+
+    @property
+    def _has_factor_elsewhere(self) -> bool:
+        """Whether the factor of `low_rank` may be computed and kept elsewhere."""
+        return self.factor_room > 0
+
+    @property
+    def cholesky_rows(self) -> int:
+        """The most rows for which `held_cholesky` has room; 0 if the engine has no memory of its own."""
+        return backend.engine().cholesky_rows() if self._in_plan else 0
+
+    def held_cholesky(self, shift: float) -> HeldCholesky | None:
+        """The factor of K + shift·I in the engine's own memory; None if it has none, or K + shift·I is not definite."""
+        largest = float(np.max(np.abs(self.diagonal()), initial=0.0)) + shift
+        return backend.engine().kept_cholesky(self._tiles(), shift, largest)
+
+    @property
+    def _in_plan(self) -> bool:
+        """Whether one plan of the engine has all entries."""
+        return self.in_memory and self._runs_as_program
 
     @property
     def cheap(self) -> bool:

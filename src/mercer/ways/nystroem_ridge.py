@@ -12,7 +12,11 @@ from mercer.approx.landmarks import choose_landmarks
 from mercer.approx.nystroem import inverse_root
 from mercer.approx.nystroem_ridge import (
     OVERSAMPLING,
+    HeldRoot,
     NystroemRidgeSystem,
+    Root,
+    TriangularRoot,
+    held_root,
     jittered_cholesky,
     nystroem_ridge_factor,
 )
@@ -35,8 +39,14 @@ POOL = 4
 
 TINY = float(np.finfo(np.float64).tiny)
 
-CHECKED = 512
-"""Rows on which the share of k(x, x) outside the landmarks' span is measured."""
+LEAST_HELD, LEAST_TOL = 2048, 1e-4
+"""From so many landmarks and this tolerance on K_mm is factored in the memory of an engine that has its own. The
+processor factors fewer in less than a second. Its factor of the normal equations costs 25 times the operations, but
+conjugate gradients take 2 to 10 steps. By the held one they take 14 to 77 for 1e-3, and 31 to 600 for 1e-6."""
+
+CHECKED, CHECKED_WHERE_HELD = 512, 64
+"""Rows on which the share of k(x, x) outside the landmarks' span is measured, each a product with K_mm where that is
+not stored."""
 
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
 """ROUNDING ‖C‖‖β‖/‖B‖ is the smallest residual in the coordinates z = Cβ that rounding of β and of the products allows.
@@ -100,25 +110,34 @@ class NystroemRidge:
     def run(self) -> NystroemRidgeFit:
         """Choose the landmarks, solve the system, and report the share of k(x, x) outside the landmarks' span."""
         report = self.report
-        landmarks, K_nm, K_mm = self._span(self._planned())
+        landmarks, K_nm = self._span(self._planned())
         report.method += ", matrix-free conjugate gradients"
-        m, targets = len(K_mm), self.Y.shape[1]
+        m, targets = K_nm.shape[1], self.Y.shape[1]
+        K_mm = self._operator(landmarks) if self._holds(m) else self._between(landmarks)
         found = NystroemRidgeFit(landmarks, np.empty((m, targets)), np.zeros(targets), None)
         for value in np.unique(self.alphas):
             own = np.flatnonzero(self.alphas == value)
             with report.stage("preconditioner"):
-                C, jitter = nystroem_ridge_factor(K_nm, K_mm, float(value), self.weights, self.seed)
+                root, jitter = self._root(K_nm, K_mm, float(value))
             if jitter:
                 report.notes.append(f"the preconditioner's factor was jittered by {jitter:.0e}; the system was not")
-            system = NystroemRidgeSystem(K_nm, K_mm, float(value), C, self.weights)
+            system = NystroemRidgeSystem(K_nm, K_mm, float(value), root, self.weights)
             with report.stage("solve"), one_blas_thread():
                 solution, coefficients, intercept, rounding = self._solved(system, self.Y[:, own])
             found.coefficients[:, own], found.intercept[own] = coefficients, intercept
             if found.solution is None or solution.residual > found.solution.residual:
                 found = found._replace(solution=solution, rounding=rounding)
         report.precision = f"{getattr(found.solution.state, 'precision', 'float64')}, residual in float64"
-        self._measure_rest(K_nm, K_mm)
+        self._measure_rest(K_nm, K_mm, root)
         return found
+
+    def _root(self, K_nm: KernelOperator, K_mm: np.ndarray | KernelOperator, alpha: float) -> tuple[Root, float]:
+        """C for a λ, and its jitter."""
+        if isinstance(K_mm, KernelOperator):
+            weight = len(self.Y) if self.weights is None else float(self.weights.sum())
+            return held_root(K_mm, alpha, weight, self.tol, self.seed)
+        C, jitter = nystroem_ridge_factor(K_nm, K_mm, alpha, self.weights, self.seed)
+        return TriangularRoot(C), jitter
 
     def spectrum(self, answers: int) -> RidgeSpectrum:
         """(K̃ + λI)⁻¹ for every λ, K̃ = K_nm K_mm⁻¹ K_mn: this regression is that of all rows with K̃ for K.
@@ -130,7 +149,8 @@ class NystroemRidge:
         features, blocks = 0 if self.K.x.window else 8 * n * m, 3 * 8 * min(n * m, ENTRIES)
         do = "lower n_landmarks=, or try fewer α"
         report.plan(self._bytes(m) + features + blocks + answers, f"{self.who} on {n} rows with {m} landmarks", do)
-        _, K_nm, K_mm = self._span(m)
+        landmarks, K_nm = self._span(m)
+        K_mm = self._between(landmarks)
         with report.stage("features"):
             root, _ = inverse_root(K_mm, float(np.finfo(np.float64).eps))
             Phi = self.K.x.scratch((n, root.shape[1]), np.float64)
@@ -139,17 +159,21 @@ class NystroemRidge:
             report.method += ", singular values of the features of all rows"
             return RidgeSpectrum.of_factor(Phi, self.weights, intercept=self.fit_intercept)
 
-    def _span(self, m: int) -> tuple[Any, KernelOperator, np.ndarray]:
-        """The landmarks, K_nm and K_mm; says in the report what they are."""
+    def _holds(self, m: int) -> bool:
+        """Whether K_mm is factored in the memory of the engine, and not stored in this process."""
+        able = self.low_precision and LEAST_HELD <= m <= self.K.cholesky_rows
+        return able and (self.tol >= LEAST_TOL or self._bytes_here(m) > self.report.room)
+
+    def _span(self, m: int) -> tuple[Any, KernelOperator]:
+        """The landmarks and K_nm; says in the report what they are."""
         report, kernel = self.report, self.K.kernel
         with report.stage("landmarks"):
             entries = self.K.astype(np.float32) if self.low_precision else self.K
             _, landmarks = choose_landmarks(self.who, self.landmarks, entries, self.X, m, self.seed, POOL * m)
             K_nm = KernelOperator(kernel, self.X, landmarks, dtype=np.float64)
-            K_mm = self._between(landmarks)
-        how, m = self.landmarks if isinstance(self.landmarks, str) else "given", len(K_mm)
+        how, m = self.landmarks if isinstance(self.landmarks, str) else "given", K_nm.shape[1]
         report.method, report.rank = f"restricted to {counted(m, 'landmark')} ({how})", m
-        return landmarks, K_nm, K_mm
+        return landmarks, K_nm
 
     def _solved(
         self, system: NystroemRidgeSystem, Y: np.ndarray
@@ -162,7 +186,7 @@ class NystroemRidge:
         solution = solve(RefinedConjugateGradients(tol=self.tol), LinearSystem(system, B, **low_precision))
         Z = np.asarray(solution.x)
         sizes = np.linalg.norm(system.coefficients(Z), axis=0) / np.maximum(np.linalg.norm(B, axis=0), TINY)
-        rounding = ROUNDING * float(np.linalg.norm(system.C)) * float(sizes.max())
+        rounding = ROUNDING * system.root.norm * float(sizes.max())
         intercept = np.zeros(targets)
         if self.fit_intercept:
             # 1ᵀW(y − K_nm β − b) = 0 with z = v − u b and 1ᵀW K_nm β = ⟨B₁, z⟩.
@@ -195,25 +219,50 @@ class NystroemRidge:
         return m
 
     def _bytes(self, m: int) -> int:
+        """Bytes of the landmarks' matrices that are in this process, or of vectors if those are held by the engine."""
+        if not self._holds(m):
+            return self._bytes_here(m)
+        r, pivoted = self.Y.shape[1], isinstance(self.landmarks, str) and self.landmarks == "pivoted"
+        vectors = 8 * m * (4 * CHECKED_WHERE_HELD + 12 * (r + 1))
+        return max(vectors, self._pool_bytes(m) if pivoted else 0) + self._rows_bytes
+
+    def _bytes_here(self, m: int) -> int:
         """Bytes of K_mm, C and its workspace, the factor of the pivots, one chunk of entries, and the vectors."""
-        (n, r), size = self.Y.shape, 4 if self.low_precision else 8
-        pool = size * min(n, POOL * m) * m
-        chunk = 8 * min(min(n, OVERSAMPLING * m) * m, GRAM) * 2
-        return max(8 * m * m * 4 + chunk, pool + 8 * m * m) + 8 * n * (r + 1) * 2
+        chunk = 8 * min(min(len(self.Y), OVERSAMPLING * m) * m, GRAM) * 2
+        return max(8 * m * m * 4 + chunk, self._pool_bytes(m) + 8 * m * m) + self._rows_bytes
+
+    def _pool_bytes(self, m: int) -> int:
+        return (4 if self.low_precision else 8) * min(len(self.Y), POOL * m) * m
+
+    @property
+    def _rows_bytes(self) -> int:
+        return 8 * len(self.Y) * (self.Y.shape[1] + 1) * 2
 
     def _between(self, landmarks: Any) -> np.ndarray:
         """K_mm in float64."""
         if self.K.kernel.space.numbered:
             return np.asarray(self.K.block(landmarks, landmarks), np.float64)
-        return np.asarray(KernelOperator(self.K.kernel, landmarks, dtype=np.float64).toarray())
+        return np.asarray(self._operator(landmarks).toarray())
 
-    def _measure_rest(self, K_nm: KernelOperator, K_mm: np.ndarray) -> None:
-        """Report Σ (k(x, x) − k_m(x)ᵀ K_mm⁻¹ k_m(x)) of some rows: squared distances from the landmarks' span."""
+    def _operator(self, landmarks: Any) -> KernelOperator:
+        return KernelOperator(self.K.kernel, landmarks, dtype=np.float64)
+
+    def _measure_rest(self, K_nm: KernelOperator, K_mm: np.ndarray | KernelOperator, root: Root) -> None:
+        """Report Σ (k(x, x) − k_m(x)ᵀ K_mm⁻¹ k_m(x)) of some rows: squared distances from the landmarks' span.
+
+        By a held factor b = (K_mm + μI)⁻¹ k_m gives 2 k_mᵀb − bᵀK_mm b = k_mᵀb + μ‖b‖² for k_mᵀ K_mm⁻¹ k_m. That is at
+        most k_mᵀ K_mm⁻¹ k_m, and lacks a share (μ/(σ + μ))² in the direction of an eigenvalue σ.
+        """
         n = len(self.Y)
-        some = sample_rows(n, CHECKED, [self.seed, 5])
-        rows = np.asarray(K_nm.block(some, np.arange(len(K_mm))), np.float64)
-        C, _ = jittered_cholesky(K_mm)
-        inside = np.sum(scipy.linalg.solve_triangular(C, rows.T, trans="T", check_finite=False) ** 2, axis=0)
+        some = sample_rows(n, CHECKED_WHERE_HELD if isinstance(root, HeldRoot) else CHECKED, [self.seed, 5])
+        rows = np.asarray(K_nm.block(some, np.arange(K_nm.shape[1])), np.float64)
+        if isinstance(root, HeldRoot):
+            b = root.inverse(np.ascontiguousarray(rows.T))
+            inside = np.einsum("ij,ji->i", rows, b) + root.shift * np.sum(b**2, axis=0)
+        else:
+            C, _ = jittered_cholesky(np.asarray(K_mm))
+            inside = np.sum(scipy.linalg.solve_triangular(C, rows.T, trans="T", check_finite=False) ** 2, axis=0)
         whole = np.asarray(self.K.principal(some).diagonal(), np.float64)
         share = float(np.sum(np.maximum(whole - inside, 0.0))) / max(float(np.sum(whole)), np.finfo(float).tiny)
-        self.report.notes.append(f"the landmarks leave out {share:.1e} of k(x, x), measured on {len(some)} rows")
+        measured = ("at most " if isinstance(root, HeldRoot) else "") + f"{share:.1e}"
+        self.report.notes.append(f"the landmarks leave out {measured} of k(x, x), measured on {len(some)} rows")

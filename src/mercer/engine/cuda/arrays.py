@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import math
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from mercer.engine.cuda.devices import Array, Buffer, Device, Kernels, sent
 
-__all__ = ["FLOATS", "DeviceArray", "adopted"]
+__all__ = ["FLOATS", "TOGETHER", "DeviceArray", "adopted"]
 
 ON_CUDA = (2, 13)
 """DLPack's numbers of a CUDA device's memory, and of memory that CUDA moves between host and device."""
@@ -21,6 +22,10 @@ RUNS = 256
 """The most runs of rows whose sums by column are added on the host."""
 BLOCKS = 1024
 """The most blocks of a launch on each side."""
+SCALED, EACH = 14, 1 << 20
+"""The power of two to which the largest number is scaled for tensor cores, and what stands for a scale of each row."""
+TOGETHER = 4
+"""Vectors that a table is multiplied by at a time."""
 
 
 def adopted(device: Device, number: int, X: Any, stream: int) -> DeviceArray | None:
@@ -52,6 +57,8 @@ class DeviceArray:
     dtype : float32 or float64
     owner : object
         What keeps the memory.
+    known : float, optional
+        A bound of the |numbers|. Then tensor cores take all rows with one scale.
     """
 
     device: Device
@@ -60,6 +67,15 @@ class DeviceArray:
     strides: tuple[int, int]
     dtype: np.dtype[Any]
     owner: Any = field(repr=False)
+    known: float | None = None
+
+    @classmethod
+    def empty(
+        cls, device: Device, shape: tuple[int, int], dtype: np.dtype[Any], known: float | None = None
+    ) -> DeviceArray:
+        """A table on the device whose numbers are not set."""
+        held = device.empty(shape[0] * shape[1] * dtype.itemsize)
+        return cls(device, held.address, shape, (shape[1], 1), dtype, held, known)
 
     @classmethod
     def of(cls, device: Device, array: Array) -> DeviceArray:
@@ -74,6 +90,10 @@ class DeviceArray:
     def T(self) -> DeviceArray:
         """The transposed table, in the same memory."""
         return replace(self, shape=self.shape[::-1], strides=self.strides[::-1], owner=self)
+
+    def columns(self, first: int, last: int) -> DeviceArray:
+        """A run of columns, where they are."""
+        return self.T[first:last].T
 
     def __getitem__(self, place: Any) -> Any:
         """A run of rows, where they are; rows with given indices as a copy on the host."""
@@ -91,6 +111,25 @@ class DeviceArray:
         """Each row times its number, on the device."""
         return self._picked(0, sent(self.device, scale.astype(np.float64)), len(self))
 
+    def write(self, other: DeviceArray) -> None:
+        """Take the numbers of another table of this shape."""
+        into, given = self._along(other)
+        given._launch("laid", self.dtype, given.shape, [0, 0, 0, into, 0, *into.strides, *given.shape])
+
+    def subtract(self, other: DeviceArray) -> None:
+        """Take the numbers of another table of this shape from these."""
+        into, given = self._along(other)
+        given._launch("subtracted", self.dtype, given.shape, [into, *into.strides])
+
+    def times(self, v: DeviceArray, out: DeviceArray, start: DeviceArray | None = None) -> None:
+        """The product A v into `out`, or start − A v; v and the others have `TOGETHER` columns, side by side.
+
+        `out` may be `start`, and no part of v.
+        """
+        lines = len(self) if self.strides[1] == 1 else -(-len(self) // self.device.side**2)
+        given: list[int | Buffer] = [v, 0 if start is None else start, out]
+        self._launch("multiplied", self.dtype, (lines * self.device.side**2, 1), given)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self._copied(), dtype)
 
@@ -106,6 +145,8 @@ class DeviceArray:
 
     def largest(self) -> float:
         """The largest |number|."""
+        if self.known is not None:
+            return self.known
         if isinstance(self.owner, DeviceArray):  # of which this is the transposed table
             return self.owner.largest()
         return float(self.own_sums[2].max(initial=0.0))
@@ -138,12 +179,17 @@ class DeviceArray:
     def split(self, origin: Array | None, place: tuple[Buffer, Buffer, int, int], rows: int, groups: int) -> None:
         """The same as tensor cores take them, and their scales: `place` has a buffer for each."""
         buffer, scales, start, pitch = place
-        given = [self._origin(origin), buffer, scales, start, pitch, rows, groups]
-        self._launch("split", np.dtype(np.float32), (rows, 1), given)
+        shift = SCALED - math.frexp(self.known)[1] + 1 if self.known and origin is None else EACH
+        given = [self._origin(origin), buffer, scales, start, pitch, rows, groups, shift]
+        self._launch("split", np.dtype(np.float32), (rows, 1 if shift == EACH else groups), given)
 
     def _copied(self) -> Array:
         plain = self.strides == (self.shape[1], 1)
         return self.device.fetch(self if plain else self.take(np.arange(len(self))), self.dtype, self.shape)
+
+    def _along(self, other: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+        """Both tables, transposed if the threads of a block should go along the columns of this one."""
+        return (self.T, other.T) if self.strides[1] == 1 else (self, other)
 
     def _picked(self, index: int | Buffer, scale: int | Buffer, count: int) -> DeviceArray:
         shape = count, self.shape[1]
@@ -164,7 +210,13 @@ class DeviceArray:
         self._kernels(dtype, threads).launch(name, grid, threads, [*head, *more])
 
     def _kernels(self, dtype: np.dtype[Any], threads: int) -> Kernels:
-        lines = [f"typedef {FLOATS[self.dtype]} FROM;", f"typedef {FLOATS[dtype]} REAL;"]
-        lines.append(f"constexpr int THREADS = {threads};")
-        text = files("mercer.engine.cuda").joinpath("rows.cu").read_text(encoding="utf-8")
-        return self.device.compiled("\n".join([*lines, text]))
+        return self.device.compiled(_source(FLOATS[self.dtype], FLOATS[dtype], threads))
+
+
+@cache
+def _source(given: str, computed: str, threads: int) -> str:
+    """What is done with rows of such numbers, as CUDA C++."""
+    lines = [f"typedef {given} FROM;", f"typedef {computed} REAL;", f"constexpr int EACH = {EACH};"]
+    lines.append(f"constexpr int THREADS = {threads}, SCALED = {SCALED}, TOGETHER = {TOGETHER};")
+    text = files("mercer.engine.cuda").joinpath("rows.cu").read_text(encoding="utf-8")
+    return "\n".join([*lines, text])

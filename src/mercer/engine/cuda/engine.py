@@ -7,6 +7,7 @@ from typing import Any
 
 from mercer.engine.contract import LOOPS, Capabilities, Engine, TileProgram, TileRows
 from mercer.engine.cuda.arrays import DeviceArray
+from mercer.engine.cuda.cholesky import DeviceCholesky
 from mercer.engine.cuda.devices import Array, Device
 from mercer.engine.cuda.shared import SharedTiles
 from mercer.engine.cuda.sides import STAGED
@@ -65,6 +66,14 @@ class CudaEngine(Engine):
         if len(self._devices) > 1 or not isinstance(tiles, CudaTiles):
             return None
         return TallMatrix.product(tiles, R)
+
+    def cholesky_rows(self) -> int:
+        return DeviceCholesky.most_rows(self._devices[0]) if len(self._devices) == 1 else 0
+
+    def kept_cholesky(self, tiles: object, shift: float, largest: float) -> DeviceCholesky | None:
+        if len(self._devices) > 1 or not isinstance(tiles, CudaTiles):
+            return None
+        return DeviceCholesky.of(tiles, shift, largest)
 
     def plan(self, program: TileProgram, x: TileRows, z: TileRows, self_pairs: Array | None = None) -> CudaTiles:
         first, *others = self._devices

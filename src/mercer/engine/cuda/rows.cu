@@ -1,5 +1,5 @@
 // What is done with rows that lie on the device already: copies in the form that the other kernels read, and sums.
-// `arrays.py` writes what stands before this text: FROM, the type of the given numbers, REAL, and THREADS of a block.
+// `arrays.py` writes what stands before this text: FROM, the type of the given numbers, REAL, THREADS of a block, and more.
 // Number k of row r is in[r s0 + k s1].
 
 typedef long long Index;
@@ -19,20 +19,26 @@ __device__ inline unsigned halves(float& x, float& y) {
 }
 #endif
 
-// Rows less an origin as the tensor cores' kernels read them: times a power of two that makes the largest number of the row
-// about 2^14, in two parts of 16 bits, eight features at a time: out[(2 group + part) pitch + start + r]. What undoes the
-// scale goes to scales[start + r].
+// Rows less an origin as the tensor cores' kernels read them, in two parts of 16 bits, eight features at a time:
+// out[(2 group + part) pitch + start + r]. They are scaled by 2^shift, or each row by a power of two that makes its
+// largest number about 2^SCALED; what undoes the scale goes to scales[start + r].
 extern "C" __global__ void split(const FROM* in, Index s0, Index s1, Index count, Index columns, const double* origin,
-                                 Eight* out, float* scales, Index start, Index pitch, Index rows, Index groups) {
+                                 Eight* out, float* scales, Index start, Index pitch, Index rows, Index groups,
+                                 Index shift) {
     for (Index r = Index(blockIdx.x) * THREADS + threadIdx.x; r < rows; r += Index(gridDim.x) * THREADS) {
         auto number = [&](Index k) {
-            return r < count && k < columns ? float(origin ? in[r * s0 + k * s1] - origin[k] : in[r * s0 + k * s1]) : 0.0f;
+            if (r >= count || k >= columns) return 0.0f;
+            return float(origin ? in[r * s0 + k * s1] - origin[k] : in[r * s0 + k * s1]);
         };
-        float largest = 0;
-        for (Index k = 0; k < columns; ++k) largest = fmaxf(largest, fabsf(number(k)));
-        const int shift = largest > 0 ? 14 - ilogbf(largest) : 0, exponent = shift < 126 ? shift : 126;
+        int exponent = int(shift);
+        if (shift == EACH) {
+            float largest = 0;
+            for (Index k = 0; k < columns; ++k) largest = fmaxf(largest, fabsf(number(k)));
+            exponent = largest > 0 ? SCALED - ilogbf(largest) : 0;
+        }
+        exponent = exponent < 126 ? exponent : 126;
         const float scale = ldexpf(1.0f, exponent);
-        for (Index group = 0; group < groups; ++group) {
+        for (Index group = blockIdx.y; group < groups; group += gridDim.y) {
             Eight high, low;
             for (int e = 0; e < 4; ++e) {
                 float x = number(8 * group + 2 * e) * scale, y = number(8 * group + 2 * e + 1) * scale;
@@ -40,12 +46,12 @@ extern "C" __global__ void split(const FROM* in, Index s0, Index s1, Index count
             }
             out[2 * group * pitch + start + r] = high, out[(2 * group + 1) * pitch + start + r] = low;
         }
-        scales[start + r] = ldexpf(1.0f, -exponent);
+        if (blockIdx.y == 0) scales[start + r] = ldexpf(1.0f, -exponent);
     }
 }
 
-// Row r, or row index[r], less the origin or times scale[r], to out[(start + r) p0 + k p1], with zeros for rows and features that
-// are not there.
+// Row r, or row index[r], less the origin or times scale[r], to out[(start + r) p0 + k p1], with zeros for rows and
+// features that are not there.
 extern "C" __global__ void laid(const FROM* in, Index s0, Index s1, Index count, Index columns, const Index* index,
                                 const double* origin, const double* scale, REAL* out, Index start, Index p0, Index p1,
                                 Index rows, Index deep) {
@@ -84,5 +90,37 @@ extern "C" __global__ void column_sums(const FROM* in, Index s0, Index s1, Index
         double sum = 0;
         for (Index r = first; r < last; ++r) sum += in[r * s0 + k * s1];
         out[run * columns + k] = sum;
+    }
+}
+
+// out[r p0 + k p1] less number k of row r.
+extern "C" __global__ void subtracted(const FROM* in, Index s0, Index s1, Index count, Index columns, REAL* out, Index p0,
+                                      Index p1) {
+    for (Index k = blockIdx.y; k < columns; k += gridDim.y)
+        for (Index r = Index(blockIdx.x) * THREADS + threadIdx.x; r < count; r += Index(gridDim.x) * THREADS)
+            out[r * p0 + k * p1] -= in[r * s0 + k * s1];
+}
+
+// The products of the rows with vectors, or what they leave of `from`: TOGETHER numbers of each row. So that neighbouring
+// threads read neighbouring numbers, a block shares a row whose numbers are neighbours; else each thread has a row.
+extern "C" __global__ void multiplied(const FROM* in, Index s0, Index s1, Index count, Index columns, const REAL* v,
+                                      const REAL* from, REAL* out) {
+    __shared__ double parts[THREADS][TOGETHER];
+    const bool shared = s1 == 1;
+    const Index threads = shared ? 1 : THREADS, step = shared ? THREADS : 1;
+    Index r = Index(blockIdx.x) * threads + (shared ? 0 : threadIdx.x);
+    for (; r < count; r += Index(gridDim.x) * threads) {
+        double sums[TOGETHER] = {};
+        for (Index k = shared ? threadIdx.x : 0; k < columns; k += step)
+            for (int c = 0; c < TOGETHER; ++c) sums[c] += double(in[r * s0 + k * s1]) * v[k * TOGETHER + c];
+        if (shared) {
+            for (int c = 0; c < TOGETHER; ++c) parts[threadIdx.x][c] = sums[c], sums[c] = 0;
+            __syncthreads();
+            for (int t = 0; threadIdx.x == 0 && t < THREADS; ++t)
+                for (int c = 0; c < TOGETHER; ++c) sums[c] += parts[t][c];
+            __syncthreads();
+        }
+        for (int c = 0; (!shared || threadIdx.x == 0) && c < TOGETHER; ++c)
+            out[r * TOGETHER + c] = REAL(from ? from[r * TOGETHER + c] - sums[c] : sums[c]);
     }
 }

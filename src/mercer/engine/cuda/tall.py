@@ -14,7 +14,7 @@ from mercer.engine.cuda.devices import Array, Device
 from mercer.engine.cuda.tiles import CudaTiles
 from mercer.engine.opcodes import Pairing
 
-__all__ = ["TallMatrix"]
+__all__ = ["TallMatrix", "dots"]
 
 BLOCK = 1 << 28
 """The most bytes of a block; three copies of one are on the device while it is computed."""
@@ -54,7 +54,7 @@ class TallMatrix:
         right = DeviceArray.of(tiles.device, np.ascontiguousarray(R, tiles.dtype)).T
         step = max(1, min(BLOCK, tiles.device.free() // PARTS) // max(each, tiles.columns * tiles.dtype.itemsize))
         parts = (tiles.held(i, min(i + step, tiles.rows)) for i in range(0, tiles.rows, step))
-        return cls._of(tiles.device, (_dots(part, right).held(0, len(part)) for part in parts), shape)
+        return cls._of(tiles.device, (dots(part, right).held(0, len(part)) for part in parts), shape)
 
     @classmethod
     def _of(cls, device: Device, blocks: Iterator[DeviceArray], shape: tuple[int, int]) -> TallMatrix:
@@ -69,7 +69,7 @@ class TallMatrix:
         columns = DeviceArray.of(self.device, np.ascontiguousarray(V, self.dtype)).T
         out = np.empty((self.shape[0], V.shape[1]), self.dtype)
         for start, block in self._each():
-            _dots(block, columns).block(0, len(block), 0, V.shape[1], out=out[start : start + len(block)])
+            dots(block, columns).block(0, len(block), 0, V.shape[1], out=out[start : start + len(block)])
         return out
 
     def transposed_times(self, U: Array) -> Array:
@@ -77,7 +77,7 @@ class TallMatrix:
         out = np.zeros((self.shape[1], U.shape[1]))
         for start, block in self._each():
             own = DeviceArray.of(self.device, np.ascontiguousarray(U[start : start + len(block)], self.dtype))
-            out += _all(_dots(block.T, own.T))
+            out += _all(dots(block.T, own.T))
         return out
 
     def gram(self, scale: Array, dtype: np.dtype[np.generic]) -> Array:
@@ -85,13 +85,13 @@ class TallMatrix:
         out = np.zeros((self.shape[1], self.shape[1]))
         for start, block in self._each():
             turned = block.scaled(scale[start : start + len(block)]).T
-            out += _all(_dots(turned, turned, dtype))
+            out += _all(dots(turned, turned, dtype))
         return out
 
     def turned(self, R: Array) -> TallMatrix:
         """F R."""
         right = DeviceArray.of(self.device, np.ascontiguousarray(R, self.dtype)).T
-        blocks = (_dots(block, right).held(0, len(block)) for _, block in self._each())
+        blocks = (dots(block, right).held(0, len(block)) for _, block in self._each())
         return self._of(self.device, blocks, (self.shape[0], R.shape[1]))
 
     def squares(self) -> Array:
@@ -114,7 +114,7 @@ class TallMatrix:
             yield start, block if isinstance(block, DeviceArray) else DeviceArray.of(self.device, block)
 
 
-def _dots(A: DeviceArray, B: DeviceArray, dtype: np.dtype[np.generic] | None = None) -> CudaTiles:
+def dots(A: DeviceArray, B: DeviceArray, dtype: np.dtype[np.generic] | None = None) -> CudaTiles:
     """A Bᵀ."""
     program = TileProgram(A.dtype if dtype is None else dtype, (TilePairing(Pairing.DOT),))
     return CudaTiles(A.device, program, TileRows(len(A), (A,)), TileRows(len(B), (B,)), None)

@@ -140,11 +140,10 @@ class CudaTiles:
         """Rows [i0, i1) as a table on the device."""
         if not (self.room.whole and i1 > i0 and self.columns):
             return DeviceArray.of(self.device, self._entries(i0, i1, 0, self.columns))
-        shape, (left, right) = (i1 - i0, self.columns), (self._held[False], self._held[True])
-        buffer = self.device.empty(shape[0] * shape[1] * self.dtype.itemsize)
-        out = DeviceArray(self.device, buffer.address, shape, (shape[1], 1), self.dtype, buffer)
+        left, right = self._held[False], self._held[True]
+        out = DeviceArray.empty(self.device, (i1 - i0, self.columns), self.dtype)
         for a, b in _runs(i0, i1, GRID * self.row_block):
-            grid = self._grid(0, shape[1]), self._grid(a, b)
+            grid = self._grid(0, self.columns), self._grid(a, b)
             arguments = [*self._head(left, right, False), a, b, 0, self.columns, out[a - i0 : b - i0]]
             self._kernels(0).launch("entries", grid, self._threads, arguments)
         return out

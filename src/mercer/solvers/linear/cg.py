@@ -79,6 +79,9 @@ class ConjugateGradients(Solver[LinearSystem, CGState]):
         Most steps; min(10 n, 10 000) by default.
     recompute_every : int
         Number of steps after which the true residual replaces the recurrence's.
+    certify : bool
+        If False, a column has converged as soon as the recurrence's residual is at most ``tol``. That saves a product
+        where the true residual is computed afterwards anyway, as in refinement.
 
     Raises
     ------
@@ -102,6 +105,7 @@ class ConjugateGradients(Solver[LinearSystem, CGState]):
     tol: float = 1e-8
     max_steps: int | None = None
     recompute_every: int = 50
+    certify: bool = True
 
     def __post_init__(self) -> None:
         if not self.tol >= 0 or self.recompute_every < 1 or (self.max_steps is not None and self.max_steps < 0):
@@ -146,6 +150,9 @@ class ConjugateGradients(Solver[LinearSystem, CGState]):
         """Compute the true residuals that are due, set the codes of columns by them, and mark columns that restart."""
         running = now.codes == _RUNNING
         claimed = running & (now.residuals <= self.tol)
+        if not self.certify:
+            now = replace(now, codes=np.where(claimed, _CONVERGED, now.codes))
+            running, claimed = running & ~claimed, np.zeros(len(live), bool)
         due = claimed | (running & (now.steps % self.recompute_every == 0))
         restart = np.zeros(len(live), bool)
         if not due.any():
@@ -170,7 +177,7 @@ class ConjugateGradients(Solver[LinearSystem, CGState]):
 
     def finish(self, problem: LinearSystem, state: CGState) -> tuple[Floats, float]:
         # The residual of a converged column is the true one already: it was recomputed when the column converged.
-        known = bool(np.all(state.codes == _CONVERGED))
+        known = self.certify and bool(np.all(state.codes == _CONVERGED))
         return problem.shaped(state.X), state.residual if known else problem.residual(state.X)
 
 

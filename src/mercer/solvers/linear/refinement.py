@@ -138,7 +138,8 @@ class RefinedConjugateGradients(Solver[LinearSystem, RefinedState]):
         if state.precision == "float64":
             return ConjugateGradients(tol=wanted)
         rounds = np.ceil(np.log(wanted) / np.log(self.inner)) if wanted > 0 else np.inf
-        return ConjugateGradients(tol=min(max(wanted ** (1 / rounds), self.inner), 0.5), max_steps=PATIENCE)
+        tol = min(max(wanted ** (1 / rounds), self.inner), 0.5)
+        return ConjugateGradients(tol=tol, max_steps=PATIENCE, certify=False)
 
 
 def _correction(problem: LinearSystem, state: RefinedState, tol: float) -> LinearSystem:
