@@ -14,7 +14,16 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from mercer import SVC, KernelKMeans, KernelOperator, KernelPCA, KernelRidge, OneClassSVM
+from mercer import (
+    SVC,
+    GaussianProcessClassifier,
+    GaussianProcessRegressor,
+    KernelKMeans,
+    KernelOperator,
+    KernelPCA,
+    KernelRidge,
+    OneClassSVM,
+)
 from mercer.engine import backend
 from mercer.errors import MemoryExceeded
 from mercer.kernels import Precomputed
@@ -24,6 +33,8 @@ PROBE = Path(__file__).with_name("memory_probe.py")
 ROOM = 5e6
 """Beyond the budget: what Python and BLAS take for themselves, and runs of rows of 1 MB."""
 FACTOR = 1.5
+NARROW = (0.999, 1.001)
+"""Bounds between which a search ends after few steps."""
 WORTH = 8e6
 """Peaks below are not compared with their plan."""
 UNKNOWN = {"SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM", "OnlineKernelRegressor"}
@@ -112,6 +123,25 @@ def test_the_plan_of_a_precomputed_matrix_is_near(model, budget, form, matrix):
     assert planned <= budget
     assert peak <= 1.2 * planned + ROOM
     assert planned <= FACTOR * peak or peak < WORTH
+
+
+@pytest.mark.parametrize(
+    ("model", "classes"),
+    [
+        (GaussianProcessRegressor(), 0),
+        (GaussianProcessRegressor(optimize=False), 0),
+        (GaussianProcessRegressor(solver="cg", bounds=NARROW), 0),
+        (GaussianProcessRegressor("linear + 0.5*matern(nu=2.5)*gaussian", per_column=True, bounds=NARROW), 0),
+        (GaussianProcessClassifier(bounds=NARROW), 2),
+        (GaussianProcessClassifier(bounds=NARROW), 3),
+    ],
+    ids=repr,
+)
+def test_the_plan_of_a_likelihood_is_near_with_the_tiles_of_its_slopes(model, classes, rng):
+    X = rng.normal(size=(900, 3))
+    y = np.sin(X).sum(axis=1)
+    peak, fitted = peak_of(lambda: clone(model).fit(X, np.argsort(np.argsort(y)) * classes // 900 if classes else y))
+    assert peak / FACTOR <= fitted.report_.memory_planned <= FACTOR * peak
 
 
 def test_a_precomputed_matrix_is_not_sorted_by_class_beyond_the_budget(matrix):

@@ -235,3 +235,21 @@ def test_what_is_unlike_the_fit_is_found_beside_other_columns_in_any_order():
     encoder = TableEncoder().fit(pd.DataFrame({"kind": ["a", "b", "a"], "size": [1.0, 2.0, 4.0], "n": [1, 2, 4]}))
     frame = pd.DataFrame({"more": ["?", "?"], "n": [5, 6], "size": [None, 1.5], "kind": ["a", "c"]})
     assert [line.split(":")[0] for line in encoder.unlike_the_fit(frame)] == ["kind", "size"]
+
+
+def test_kinds_of_columns_are_looked_up_by_name_whatever_their_order():
+    encoder = TableEncoder().fit(pd.DataFrame({"kind": ["a", "b", "a"], "size": [1.0, 2.0, 4.0], "n": [1, 2, 4]}))
+    texts = pd.DataFrame({"size": ["4", "?"], "n": [1, 2], "kind": ["a", "b"]})
+    numbers = pd.DataFrame({"kind": ["a", "b"], "size": [4.0, np.nan], "n": [1, 2]})
+    np.testing.assert_array_equal(encoder.transform(texts), encoder.transform(numbers))
+    assert encoder.unlike_the_fit(texts) == encoder.unlike_the_fit(numbers)
+
+
+@pytest.mark.parametrize("values", [[1 + 2j, 2, 3], np.array([1 + 2j, 2, "x"], object)])
+def test_complex_numbers_are_refused(values):
+    encoder, frame = TableEncoder(), pd.DataFrame({"size": values, "kind": ["a", "b", "a"]})
+    with pytest.raises(InvalidInput, match="'size': complex numbers"):
+        encoder.fit(frame)
+    encoder.fit(pd.DataFrame({"size": [1.0, 2.0, 4.0], "kind": ["a", "b", "a"]}))
+    with pytest.raises(InvalidInput, match="'size': complex numbers"):
+        encoder.transform(frame)

@@ -32,6 +32,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 TILE = 384
 """Most rows and columns of a tile. With 256, two threads were no faster than one: they waited for the interpreter."""
+ASIDE = 5
+"""Arrays of a tile beside one for each node: G and its parts, an adjoint, and a derivative's intermediate results."""
 HOMOGENEOUS = {"sqdist": 2, "dot": 2, "l1": 1, "min_sum": 1, "chi2": 1, "mismatches": 0}
 """The degree of each pairing: if the columns are divided by ℓ, the pairing is divided by ℓ^degree."""
 
@@ -125,14 +127,16 @@ def _has_symbols(view: Any) -> bool:
 
 def leaves_of(expression: Expression) -> set[Expression]:
     """The nodes without arguments, constants included."""
-    found, todo, done = set(), [expression], set()
+    return {e for e in _nodes_of(expression) if not e.args}
+
+
+def _nodes_of(expression: Expression) -> set[Expression]:
+    found, todo = set(), [expression]
     while todo:
         e = todo.pop()
-        if id(e) not in done:
-            done.add(id(e))
+        if e not in found:
+            found.add(e)
             todo += e.args
-            if not e.args:
-                found.add(e)
     return found
 
 
@@ -222,6 +226,18 @@ class ParametricKernel:
     def tape(self, X: Floats) -> Tape:
         """The sweeps over all pairs of a few rows."""
         return Tape(self.__dict__["_expression"], X, X)
+
+    def bytes(self, n: int) -> int:
+        """The peak memory of `contracted` for n rows: in each thread's tile the values of all nodes, and few more.
+
+        >>> from mercer.kernels import Gaussian
+        >>> ParametricKernel(Gaussian(gamma=0.5), ("gamma",)).bytes(100) // 100**2 // 8
+        9
+        """
+        nodes = sum(e.op not in ("const", "param") for e in _nodes_of(self.__dict__["_expression"]))
+        tiles = -(-n // TILE)
+        threads = min(engine().threads(), tiles * (tiles + 1) // 2)
+        return threads * 8 * (-(-n // max(1, tiles))) ** 2 * (nodes + ASIDE)
 
     def contracted(self, theta: Floats, X: Floats, G: Callable[[slice, slice], Floats]) -> Floats:
         """Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂log θ for a symmetric G, an entry for each parameter, by tiles that stay in the cache.

@@ -106,6 +106,15 @@ class Covariance:
         limits = upper_limits(self.kernel)
         return np.array([limits.get(name, np.inf) * np.exp(-STEP) for name in names])
 
+    @property
+    def bytes(self) -> int:
+        """The peak memory of `contracted`."""
+        if not self.names:
+            return 0
+        if self._rows is not None:
+            return self._parametric.bytes(len(self._rows))
+        return 8 * 4 * self._step * len(points_of(self.X))
+
     def taken(self, index: NDArray[np.intp]) -> Covariance:
         """The same on some of the rows."""
         return Covariance(self.kernel, self.names, points_of(self.X).take(index).rows)
@@ -139,7 +148,7 @@ class Covariance:
         if self._rows is not None:
             return self._parametric.contracted(theta, self._rows, G)
         found, n = np.empty(len(self.names)), len(points_of(self.X))
-        step = ROWS if self.kernel.prefers_large_blocks else max(1, min(ROWS, ENTRIES // n))
+        step = self._step
         for place in range(len(self.names)):
             move = np.exp(STEP * (np.arange(len(self.names)) == place))
             up, down = self.operator(theta * move), self.operator(theta / move)
@@ -153,6 +162,12 @@ class Covariance:
                     total += 2 * float(np.sum(G(rows, slice(0, start)) * change[:, :start]))
             found[place] = total / (2 * STEP)
         return found
+
+    @property
+    def _step(self) -> int:
+        """Rows of a block of differences."""
+        n = len(points_of(self.X))
+        return min(n, ROWS) if self.kernel.prefers_large_blocks else max(1, min(ROWS, ENTRIES // n))
 
     def _given(self, theta: Floats) -> dict[str, float]:
         return dict(zip(self.names, map(float, theta), strict=True))

@@ -74,7 +74,7 @@ def _by_factors(K: Floats, y: Floats) -> tuple[Floats, Floats, float] | None:
         if abs(gap) <= TOLERANCE:
             return a, f, abs(gap)
         root = np.sqrt(p * (1 - p))
-        B = root[:, None] * K * root
+        B = _scaled(K, root)
         np.einsum("ii->i", B)[...] += 1.0
         _, half, failed = lapack.dposv(B.T, root * image, lower=1, overwrite_a=1)  # nobody else needs the factor
         if failed:
@@ -91,6 +91,18 @@ def _by_factors(K: Floats, y: Floats) -> tuple[Floats, Floats, float] | None:
             return None
         a, f, objective = coef, score, new
     return None
+
+
+def _scaled(K: Floats, root: Floats) -> Floats:
+    """W^½ K W^½, with one matrix of room.
+
+    >>> _scaled(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([1.0, 3.0]))
+    array([[ 2.,  3.],
+           [ 3., 18.]])
+    """
+    B = root[:, None] * K
+    B *= root
+    return B
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,17 +162,26 @@ class LaplaceLikelihood:
             np.einsum("ii->i", K)[...] += theta[-1]
         alpha, f, _ = modes(K, self.Y)
         value, slopes = 0.0, np.zeros(len(self.names) if gradient else 0)
-        for y, a, z in zip(self.Y.T, alpha.T, f.T, strict=True):
-            p = expit(z)
-            root = np.sqrt(p * (1 - p))
-            factor = CholeskyFactor.of(root[:, None] * K * root, 1.0)
-            if factor is None or not np.all(np.isfinite(z)):
+        for column in range(self.Y.shape[1]):
+            found = self._of_column(theta, K, self.Y[:, column], alpha[:, column], f[:, column], gradient)
+            if found is None:
                 return None
-            loss = float(np.sum(np.logaddexp(0.0, (1 - 2 * y) * z)))
-            value -= loss + 0.5 * float(a @ z) + 0.5 * factor.log_determinant
-            if gradient:
-                slopes += self._slopes(theta, K, a, p, root, factor)
+            value += found[0]
+            slopes += found[1]
         return value, slopes
+
+    def _of_column(
+        self, theta: Floats, K: Floats, y: Floats, a: Floats, f: Floats, gradient: bool
+    ) -> tuple[float, Floats] | None:
+        """log q(y) and its gradient, or 0: with one factor, whose memory the next column's takes."""
+        p = expit(f)
+        root = np.sqrt(p * (1 - p))
+        factor = CholeskyFactor.of(_scaled(K, root), 1.0)
+        if factor is None or not np.all(np.isfinite(f)):
+            return None
+        loss = float(np.sum(np.logaddexp(0.0, (1 - 2 * y) * f)))
+        value = -loss - 0.5 * float(a @ f) - 0.5 * factor.log_determinant
+        return value, self._slopes(theta, K, a, p, root, factor) if gradient else np.zeros(0)
 
     def _slopes(self, theta: Floats, K: Floats, a: Floats, p: Floats, root: Floats, factor: CholeskyFactor) -> Floats:
         with one_blas_thread(2 * len(a) ** 3 / 3):

@@ -186,7 +186,9 @@ def as_frame(frame: Any, who: str) -> Any:
 
     polars = sys.modules.get("polars")
     if polars is not None and isinstance(frame, polars.DataFrame):
-        frame = pd.DataFrame({name: frame[name].to_list() for name in frame.columns})
+        plain = {name: kind.is_float() or kind.is_integer() for name, kind in frame.schema.items()}
+        columns = {name: one.to_numpy() if plain[name] else one.to_list() for name, one in frame.to_dict().items()}
+        frame = pd.DataFrame(columns)
     if not isinstance(frame, pd.DataFrame):
         given = f"a {type(frame).__name__}"
         raise InvalidInput(message(who, given, "give a data frame, such as read_table(path).frame"))
@@ -203,7 +205,7 @@ def as_frame(frame: Any, who: str) -> Any:
 def as_numbers(values: Any, form: str = "") -> Floats:
     """Numbers in float64, with NaN for other values and infinities. Dates are days, true and false 1 and 0.
 
-    Texts are read in the given `form` of `read_form`.
+    Texts are read in the given `form` of `read_form`. Complex numbers raise InvalidInput.
     """
     import pandas as pd
 
@@ -224,7 +226,11 @@ def as_numbers(values: Any, form: str = "") -> Floats:
         if form == PERCENT:
             text = pd.Series([_without_percent(one) for one in text], index=text.index, dtype=object)
         text = text.map(lambda one: _TRUTH.get(str(one).strip().lower(), one))
-        x = pd.to_numeric(text, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        found = pd.to_numeric(text, errors="coerce")
+        if found.dtype.kind == "c":  # NumPy would drop the imaginary parts
+            do = "give the real and the imaginary parts as columns of their own"
+            raise InvalidInput(message(f"the column {series.name!r}", "complex numbers", do))
+        x = found.to_numpy(np.float64, na_value=np.nan)
     x = np.array(x, np.float64)
     x[~(np.abs(x) < LARGEST)] = np.nan
     return x

@@ -41,6 +41,18 @@ def test_the_mode_by_factors_is_that_by_conjugate_gradients(scale, data, monkeyp
     assert_close(f, laplace.modes(K, Y)[1], rtol=1e-5)
 
 
+def test_newtons_steps_have_the_exact_matrix_and_leave_an_indefinite_one(data, monkeypatch):
+    X, y, _ = data
+    K, factored = 1e3 * Gaussian(0.5)(X), []
+    dposv = laplace.lapack.dposv
+    monkeypatch.setattr(laplace.lapack, "dposv", lambda *a, **k: factored.append(1) or dposv(*a, **k))
+    assert laplace._by_factors(K, y.astype(float)) is not None
+    exact = len(factored)
+    assert exact <= 12  # quadratic: 0.1 % of error in the matrix would make it linear
+    assert laplace._by_factors(-10 * np.eye(len(y)), y.astype(float)) is None
+    assert len(factored) == exact + 1
+
+
 def test_equals_scikit_learns_at_given_parameters(data):
     X, y, new = data
     ours = GaussianProcessClassifier(2.0 * Gaussian(0.5), optimize=False).fit(X, y)

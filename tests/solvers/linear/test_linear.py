@@ -134,7 +134,11 @@ def test_a_given_buffer_becomes_the_factor_and_is_used_again(rng):
 def test_a_factor_of_either_order_and_dtype(dtype, order):
     A = spd(20)
     factor = CholeskyFactor.of(np.array(A, dtype, order=order), 0.1)
-    assert_close(factor.solve(np.ones(20)), np.linalg.solve(A + 0.1 * np.eye(20), np.ones(20)), rtol=1e-3)
+    expected = np.linalg.solve(A + 0.1 * np.eye(20), np.ones(20))
+    for size in (1.0, 1e-50, 1e50):  # also beyond float32's numbers
+        B = np.outer(np.ones(20), [size, 1.0])
+        assert_close(factor.solve(B[:, 0]) / size, expected, rtol=1e-3)
+        assert_close(factor.solve(B) / B[0], np.column_stack([expected, expected]), rtol=1e-3)
     with pytest.raises(InvalidInput, match="contiguous"):
         CholeskyFactor.of(np.ones((8, 8), dtype)[::2, ::2])
 

@@ -163,13 +163,14 @@ class GaussianProcessClassifier(GaussianProcess, ScoreClassifier):
         X, labels, _ = self._encoded(X, y, None)
         K, report = self._begin(X)
         self.report_, n = report, len(labels)
-        report.plan(8 * n * (2 * n + 600), f"{type(self).__name__} of {n} rows", "fewer rows")
         Y = np.asarray(labels[:, None] == np.arange(len(self.classes_)), np.float64)
         Y = np.ascontiguousarray(Y[:, 1:]) if Y.shape[1] == 2 else Y
         d = int(getattr(self, "n_features_in_", 0))
         kernel, redundant = prepared(self.kernel_, d, 1.0, self.per_column, self.amplitude)
         fixed = {self.fixed} if isinstance(self.fixed, str) else set(self.fixed)
         covariance = Covariance.of(type(self).__name__, kernel, X, fixed | redundant)
+        need = 8 * n * (2 * n + 600) + covariance.bytes * self.optimize
+        report.plan(need, f"{type(self).__name__} of {n} rows", "fewer rows")
         self.kernel_ = covariance.kernel_at(self._maximise(LaplaceLikelihood(covariance, Y), covariance.values))
         K = KernelOperator(self.kernel_, X, dtype=np.float64)
         with report.stage("mode"):

@@ -198,13 +198,6 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         Z = ((y - mean) / self.y_scale_).reshape(len(y), -1)
         _, report = self._begin(X)
         self.report_ = report
-        iterative = self._iterative(len(y), report)
-        need = 8 * len(y) * (len(y) + 4 * Z.shape[1])
-        if iterative:
-            need = StochasticLikelihood.bytes(len(y), self.n_probes + Z.shape[1])
-        report.plan(
-            need, f"the likelihood of {len(y)} rows", ["fewer rows"] if iterative else ['solver="cg"', "fewer rows"]
-        )
         variances = self._row_variances(len(y))
         likelihood, first, self.noise_ = likelihood_of(
             type(self).__name__,
@@ -217,8 +210,15 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
             self.amplitude,
             self.per_column,
         )
+        iterative = self._iterative(len(y), report)
+        need = 8 * len(y) * (len(y) + 4 * Z.shape[1])
         if iterative:
             likelihood = self._stochastic(likelihood)
+            need = likelihood.bytes(len(y), self.n_probes + Z.shape[1])
+        need += likelihood.covariance.bytes * self.optimize
+        report.plan(
+            need, f"the likelihood of {len(y)} rows", ["fewer rows"] if iterative else ['solver="cg"', "fewer rows"]
+        )
         own, noise = likelihood.parted(self._maximise(likelihood, first))
         self.noise_ = noise if likelihood.noise else self.noise_
         self.kernel_ = likelihood.covariance.kernel_at(own)
