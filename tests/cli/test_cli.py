@@ -397,7 +397,7 @@ def test_fasta_from_fit_to_evaluate(tmp_path):
     done = mercer("fit", train, "--out", out)
     assert done.exit_code == 0, done.output
     assert "60 sequences of 30 letters and the target label" in done.output
-    assert "30 to 30 characters, 4 distinct ones" in done.output
+    assert "30 characters each, 4 distinct ones" in done.output
     assert "accuracy 1.0" in mercer("evaluate", out, test).output
     predicted = mercer("predict", out, test)
     assert predicted.stdout.split()[:3] == ["label", "0", "1"]

@@ -1,4 +1,4 @@
-"""Tables as much of Europe writes them: semicolons between the fields, commas in the numbers."""
+"""Numbers as people write them: decimal commas, as in much of Europe, thousands, and signs of currencies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from mercer.errors import InvalidInput
 
 pd = pytest.importorskip("pandas")
 
-from mercer.io import read_table  # noqa: E402
+from mercer.io import TableEncoder, read_table  # noqa: E402
+from mercer.tables.targets import infer_task  # noqa: E402
 
 
 def read(folder, text):
@@ -66,3 +67,71 @@ def test_words_with_commas_are_words(tmp_path):
 def test_a_ragged_line_is_told_with_what_splits_it(tmp_path):
     with pytest.raises(InvalidInput, match="line 3 has 2 fields and the first line has 3, split by semicolons"):
         read(tmp_path, "a;b;t\n1,1;1;0,1\n1,2;1\n1,1;1;0,2\n")
+
+
+@pytest.mark.parametrize(
+    ("fields", "numbers"),
+    [
+        (['"1,234"', "950", '"12,345.5"'], [1234, 950, 12345.5]),
+        (['"$1,234.00"', "$950", '"-$2,000,000"'], [1234, 950, -2e6]),
+        (['"1,234 €"', "950€", "€ 7.5"], [1234, 950, 7.5]),
+        (['"12,5%"', "3 %", "100%"], [12.5, 3, 100]),
+        (["5.125%", "6.250%", "7%"], [5.125, 6.25, 7]),
+        (['"1.234,50 €"', '"0,99 €"', "12 €"], [1234.5, 0.99, 12]),
+    ],
+)
+def test_thousands_and_signs(tmp_path, fields, numbers):
+    rows = "\n".join(f"{field},{k}" for k, field in enumerate(fields))
+    table = read(tmp_path, f"t,b\n{rows}\n")
+    assert table.frame["t"].tolist() == numbers
+    assert all(" in t" in note or " left out in t" in note for note in table.notes)
+    assert table.notes
+
+
+@pytest.mark.parametrize(
+    ("fields", "numbers"),
+    [
+        (["1,234.5", "950", "2,000"], [1234.5, 950, 2000]),
+        (["1,234,567", "950", "2,000"], [1234567, 950, 2000]),
+        (["$0.50", "$1,200.00", "$3"], [0.5, 1200, 3]),
+        (["1.234,50 €", "0,5 €", "12 €"], [1234.5, 0.5, 12]),
+        (["12,5%", "3 %", "100%"], [12.5, 3, 100]),
+    ],
+)
+def test_thousands_and_signs_where_a_comma_may_be_decimal(tmp_path, fields, numbers):
+    rows = "\n".join(f"{field};{k}" for k, field in enumerate(fields))
+    assert read(tmp_path, f"t;b\n{rows}\n").frame["t"].tolist() == numbers
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        ["$5", "€6", "$7"],  # two currencies
+        ["$1.234", "$5.678", "$9"],  # thousands, or a price of petrol
+        ["1,234;5", "2,345", "3"],
+        ["$1.2.3", "$4.5.6", "$7.8.9"],
+        ["5 $ a day", "6 $ a day", "7 $ a day"],
+        ["0,123", "0,456", "0,789"],  # no thousands begin with 0
+    ],
+)
+def test_what_is_no_number_stays_text(tmp_path, fields):
+    rows = "\n".join(f'"{field}",{k}' for k, field in enumerate(fields))
+    assert read(tmp_path, f"t,b\n{rows}\n").frame["t"].tolist() == fields
+
+
+def test_a_few_words_among_prices_are_missing_values(tmp_path):
+    fields = [f'"${k},000"' for k in range(1, 60)] + ["free"]
+    table = read(tmp_path, "t,b\n" + "\n".join(f"{field},{k}" for k, field in enumerate(fields)) + "\n")
+    assert table.frame["t"].tolist() == [*(f"{k}000" for k in range(1, 60)), "free"]
+    encoder = TableEncoder().fit(table.frame)
+    assert "t: text read as numbers, 'free' as missing" in encoder.summary_
+
+
+def test_prices_are_a_target(tmp_path):
+    rows = "\n".join(f'{k % 7},"${1000 * (k % 7) + 900 + k}.50"' for k in range(60))
+    path = tmp_path / "a.csv"
+    path.write_text(f"rooms,price\n{rows}\n")
+    rest, target = read_table(path).split("price")
+    assert infer_task(target)[0] == "regression"
+    assert target.tolist()[:2] == [900.5, 1901.5]
+    assert rest.columns == ["rooms"]

@@ -1,17 +1,27 @@
-"""Columns of numbers with decimal commas."""
+"""Numbers as people write them: with decimal commas, commas between thousands, signs of a currency or of percent."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["is_number", "with_points"]
+__all__ = ["as_plain_numbers", "is_number"]
 
+_POINT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 _COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)?,\d+([eE][+-]?\d+)?")
 _WHOLE = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)")
-_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
-"""Ambiguous: a comma between thousands, or a decimal comma with three digits."""
+_POINTED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
+_SMALL = re.compile(r"[+-]?\d{1,3}")
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
+"""Ambiguous: a mark between thousands, or a decimal one with three digits."""
+_DIGITS = r"(?:\d[\d.,]*|[.,]\d+)"
+_SIGNED = re.compile(rf"[+-]?\s?([$€£¥₹])\s?[+-]?{_DIGITS}|[+-]?{_DIGITS}\s?([$€£¥₹%])")
 _MOSTLY = 0.95
+_LOOK = 2000
+"""Fields that are looked at before all of a long column are."""
 
 
 def is_number(field: str, *, commas: bool = False) -> bool:
@@ -27,52 +37,118 @@ def is_number(field: str, *, commas: bool = False) -> bool:
     return True
 
 
-def with_points(frame: Any) -> tuple[Any, list[str]]:
-    """A data frame in which columns with decimal commas are numbers, and notes that name them.
+def as_plain_numbers(frame: Any, *, commas: bool = False) -> tuple[Any, list[str]]:
+    """A data frame in which columns of written numbers are numbers, and notes that name them.
 
-    If every comma of the table could also separate thousands, the columns stay text.
+    A sign of a currency or of percent is left out if nearly all numbers of a column have it. With `commas`, for tables
+    that these do not delimit, or beside a sign, a comma may be the decimal one. If every such comma of the table could
+    also separate thousands, the columns stay text.
 
     >>> import pandas as pd
-    >>> frame, notes = with_points(pd.DataFrame({"a": ["1,5", "2"], "b": ["x,1", "y"]}))
-    >>> frame["a"].tolist(), notes
-    ([1.5, 2.0], ['decimal commas in a'])
+    >>> frame, notes = as_plain_numbers(pd.DataFrame({"price": ["$1,200.50", "$900"], "b": ["x,1", "y"]}))
+    >>> frame["price"].tolist(), notes
+    ([1200.5, 900.0], ['commas between thousands in price', 'the sign $ left out in price'])
     """
-    found = {name: text for name in frame.columns if (text := _commas(frame[name])) is not None}
-    if not found:
-        return frame, []
-    named = ", ".join(list(found)[:8]) + (f" and {len(found) - 8} more" if len(found) > 8 else "")
-    fields = (one for text in found.values() for one in text.dropna() if "," in one)
-    sure = [one for one in fields if not _GROUPED.fullmatch(one)]
-    if not sure:
-        example = next(one for one in next(iter(found.values())).dropna() if "," in one)
-        doubt = f"{example!r} can be {example.replace(',', '.')} or {example.replace(',', '')}"
-        return frame, [f"{named}: text, for {doubt}; write numbers with a point, and without marks between thousands"]
-    return frame.assign(**{name: _numbers(text) for name, text in found.items()}), [f"decimal commas in {named}"]
+    found = {name: one for name in frame.columns if (one := _written(frame[name], commas)) is not None}
+    decimal = [name for name, one in found.items() if one.comma_is_decimal]
+    doubt = _doubt(field for name in decimal for field in found[name].fields)
+    known = {name: one for name, one in found.items() if not (doubt and one.comma_is_decimal)}
+    thousands = [name for name, one in known.items() if one.has_thousands]
+    notes = [f"decimal commas in {_named(decimal)}"] if decimal and not doubt else []
+    notes += [f"commas between thousands in {_named(thousands)}"] if thousands else []
+    for sign in dict.fromkeys(one.sign for one in known.values() if one.sign):
+        notes.append(f"the sign {sign} left out in {_named(name for name, one in known.items() if one.sign == sign)}")
+    if doubt:
+        do = "write numbers with a point, and without marks between thousands"
+        notes.append(f"{_named(decimal)}: text, for {doubt}; {do}")
+    return (frame.assign(**{name: one.numbers() for name, one in known.items()}) if known else frame), notes
 
 
-def _commas(column: Any) -> Any:
-    """The stripped texts of a column, if nearly all are numbers and some have a decimal comma; otherwise None."""
+@dataclass(frozen=True)
+class Written:
+    """A column of written numbers: its texts without their sign, the sign, and what commas are."""
+
+    text: Any
+    sign: str = ""
+    has_thousands: bool = False
+    comma_is_decimal: bool = False
+
+    @property
+    def fields(self) -> list[str]:
+        """The texts that are there."""
+        return list(self.text.dropna())
+
+    def numbers(self) -> Any:
+        """The column as numbers; as texts if a few words remain, which the encoder takes as missing."""
+        import pandas as pd
+
+        plain = self.text.map(self._plain, na_action="ignore")
+        try:
+            return pd.to_numeric(plain)
+        except (ValueError, TypeError):
+            return plain
+
+    def _plain(self, field: str) -> str:
+        if self.comma_is_decimal and (_COMMA.fullmatch(field) or _WHOLE.fullmatch(field)):
+            return field.replace(".", "").replace(",", ".")
+        return field.replace(",", "") if self.has_thousands and _THOUSANDS.fullmatch(field) else field
+
+
+def _written(column: Any, commas: bool) -> Written | None:
+    """The column as written numbers, if nearly all of it are such; None if it is numbers already, or words."""
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
         return None
     text = column.map(lambda one: one.strip() if isinstance(one, str) else str(one), na_action="ignore")
-    present = text.dropna()
-    marked = sum(_COMMA.fullmatch(one) is not None for one in present)
-    plain = sum(_WHOLE.fullmatch(one) is not None for one in present)
-    return text if marked and marked + plain >= _MOSTLY * len(present) else None
+    sign = _sign(list(text.dropna()))
+    if sign:
+        text = text.map(lambda one: _without(sign, one), na_action="ignore")
+    fields = list(text.dropna())
+    # Where commas delimit, they are not expected to be decimal as well, but for percentages.
+    if _mostly(fields, _THOUSANDS, _POINT) and (not (commas or sign == "%") or _has_sure_thousands(fields)):
+        return Written(text, sign, has_thousands=True)
+    # A price has two decimals; what else has a sign, or none, may have three.
+    points_between_thousands = sign not in ("", "%") and _mostly(fields, _POINTED, _SMALL)
+    if points_between_thousands or ((commas or sign) and _mostly(fields, _COMMA, _WHOLE)):
+        return Written(text, sign, comma_is_decimal=True)
+    return Written(text, sign) if sign and _mostly(fields, _POINT) else None
 
 
-def _numbers(text: Any) -> Any:
-    """The column with points for commas, as numbers if all values are numbers."""
-    import pandas as pd
+def _has_sure_thousands(fields: list[str]) -> bool:
+    marked = filter(_THOUSANDS.fullmatch, fields)
+    return any("." in one or one.count(",") > 1 for one in marked)
 
-    def one_number(field: str) -> str:
-        known = _COMMA.fullmatch(field) or _WHOLE.fullmatch(field)
-        return field.replace(".", "").replace(",", ".") if known else field
 
-    changed = text.map(one_number, na_action="ignore")
-    try:
-        return pd.to_numeric(changed)
-    except (ValueError, TypeError):
-        return changed  # a few words remain; the encoder treats them as missing values
+def _sign(fields: list[str]) -> str:
+    """The sign that nearly all fields have; "" if there is none, or more than one."""
+    if not _mostly(fields, _SIGNED):
+        return ""
+    signs = {one for field in fields if (found := _SIGNED.fullmatch(field)) for one in found.groups() if one}
+    return signs.pop() if len(signs) == 1 else ""
+
+
+def _without(sign: str, field: str) -> str:
+    return "".join(field.replace(sign, "").split()) if _SIGNED.fullmatch(field) else field
+
+
+def _mostly(fields: list[str], pattern: re.Pattern[str], other: re.Pattern[str] | None = None) -> bool:
+    """Whether nearly all fields match one of the patterns, and some the first."""
+
+    def share(some: list[str]) -> float:
+        return sum(bool(pattern.fullmatch(one) or (other and other.fullmatch(one))) for one in some) / max(len(some), 1)
+
+    return share(fields[:_LOOK]) >= _MOSTLY and share(fields) >= _MOSTLY and any(map(pattern.fullmatch, fields))
+
+
+def _doubt(fields: Iterable[str]) -> str:
+    """The doubt about marks that may all be decimal or between thousands, in words."""
+    marked = [one for one in fields if "," in one or "." in one]
+    if not marked or not all(map(_GROUPED.fullmatch, marked)):
+        return ""
+    return f"{marked[0]!r} can be {marked[0].replace(',', '.')} or {re.sub('[.,]', '', marked[0])}"
+
+
+def _named(names: Iterable[str]) -> str:
+    names = list(names)
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

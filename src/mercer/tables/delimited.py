@@ -13,7 +13,7 @@ from typing import Any
 from mercer.errors import InvalidInput, message
 from mercer.numerals import counted
 from mercer.points import parse_memory, require
-from mercer.tables.decimals import is_number, with_points
+from mercer.tables.decimals import as_plain_numbers, is_number
 from mercer.tables.raw import stream_of
 
 __all__ = ["looks_like_lines", "parse_delimited"]
@@ -75,7 +75,7 @@ def parse_delimited(
         if "No columns to parse" in str(error):
             return pd.DataFrame(columns=names), ()
         raise InvalidInput(message(name, f"cannot be read as a table ({error})", "check its quotes")) from error
-    frame, notes = with_points(frame) if commas else (frame, [])
+    frame, notes = (frame, []) if delimiter == " " else as_plain_numbers(frame, commas=commas)
     notes += ["split by spaces"] if delimiter == " " else []
     if bare:
         named = "the columns are named c1 to c" if names[1:] else "the column is named c"

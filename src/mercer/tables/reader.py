@@ -111,13 +111,16 @@ def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None
 
     "-" is standard input. The first sheet of .xlsx, .xlsb, .xls and .ods is read (`pip install "mercer[excel]"`).
 
-    The delimiter is the comma, semicolon, tab, bar or space that splits all lines into equally many fields. If it is
-    neither a comma nor a space, numbers may have decimal commas, with a note. A first line of numbers only is not a
-    header; the columns are then c1, c2, .... Empty fields, NA, NaN, null, None, N/A and ? are missing. Infinite numbers
-    are missing too, with a note. In svmlight files the target is `label`, and the features are named by their indices,
-    f1, f2, .... In FASTA files the header line is `label`, and the other column is `sequence`. A file that ends in
-    .txt, and whose lines no delimiter divides alike, has a text in each line; its only column is `sequence`. Arrays of
-    .npy have the columns c1, c2, ..., those of .npz the names of its arrays; there the target is `y`.
+    The delimiter is the comma, semicolon, tab, bar or space that splits all lines into equally many fields. A first
+    line of numbers only is not a header; the columns are then c1, c2, .... Empty fields, NA, NaN, null, None, N/A and ?
+    are missing. Infinite numbers are missing too, with a note. Numbers may have commas between thousands, and the sign
+    of a currency or of percent if all numbers of the column have it; if the delimiter is not a comma, the comma may be
+    the decimal one. A note says what was found. Space-delimited numbers are plain.
+
+    In svmlight files the target is `label`, and the features are named by their indices, f1, f2, .... In FASTA files
+    the header line is `label`, and the other column is `sequence`. A file that ends in .txt, and whose lines no
+    delimiter divides alike, has a text in each line; its only column is `sequence`. Arrays of .npy have the columns c1,
+    c2, ..., those of .npz the names of its arrays; there the target is `y`.
 
     Parameters
     ----------

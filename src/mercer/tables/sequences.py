@@ -169,7 +169,9 @@ class SequenceEncoder(Atomic, TransformerMixin, BaseEstimator):
         self.columns_ = self.feature_names_out_ = ["sequence"]
         self.n_features_in_ = 1
         distinct = len(set().union(*found))
-        self.summary_ = [f"{min(lengths)} to {max(lengths)} characters, {counted(distinct, 'distinct one')}"]
+        least, most = min(lengths), max(lengths)
+        each = f"{least} to {most} characters" if least < most else f"{counted(most, 'character')} each"
+        self.summary_ = [f"{each}, {counted(distinct, 'distinct one')}"]
         return self
 
     def transform(self, frame: Any) -> NDArray[Any]:

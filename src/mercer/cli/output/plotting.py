@@ -25,8 +25,8 @@ STARTS = {".png": (b"\x89PNG",), ".pdf": (b"%PDF",), ".svg": (b"<?xml", b"<svg")
 """The first bytes of picture files, by their suffixes."""
 DOTS = 150
 """Dots an inch."""
-SIDE, CELL, LARGEST = 5.0, 0.5, 20.0
-"""Inches: the least side of a matrix of confusion, that of a class, in which four digits fit, and the largest side."""
+SIDE, CELL, LARGEST, LETTER = 5.0, 0.5, 20.0, 0.12
+"""Inches: the least side of a matrix of confusion, that of a class with four digits, the largest side, and a letter."""
 
 
 @dataclass(frozen=True)
@@ -172,8 +172,10 @@ def _confusion(model: TableModel, rows: Table, target: str | None) -> Any:
     from sklearn.metrics import ConfusionMatrixDisplay
 
     y, found = _compared(model, rows, target, "confusion", "classification")
-    classes = len(np.unique(np.concatenate([y, found])))
+    names = np.unique(np.concatenate([y, found]))
+    classes = len(names)
     side = min(max(SIDE, CELL * classes), LARGEST)
+    lie = LETTER * max(len(str(name)) for name in names) < side / classes
     return ConfusionMatrixDisplay.from_predictions(
         y,
         found,
@@ -181,7 +183,7 @@ def _confusion(model: TableModel, rows: Table, target: str | None) -> Any:
         include_values=CELL * classes <= LARGEST,
         colorbar=False,
         cmap="Blues",
-        xticks_rotation="vertical",
+        xticks_rotation="horizontal" if lie else "vertical",
     )
 
 
