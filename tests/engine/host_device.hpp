@@ -2,11 +2,23 @@
 // barrier.
 #pragma once
 #include <setjmp.h>
+#include <string.h>
 #include <ucontext.h>
-#include <cmath>
-#include <cstring>
-using std::fabs; using std::exp; using std::exp2; using std::log; using std::sqrt; using std::tanh; using std::sin;
-using std::cos; using std::pow; using std::fmin; using std::fmax; using std::fma;
+// The functions that sources call, for float and double. <cmath> would take longer to read than a program to compile.
+#define OF_ONE(name) \
+    static float name(float a) { return __builtin_##name##f(a); } \
+    static double name(double a) { return __builtin_##name(a); }
+#define OF_TWO(name) \
+    static float name(float a, float b) { return __builtin_##name##f(a, b); } \
+    static double name(double a, double b) { return __builtin_##name(a, b); }
+OF_ONE(fabs) OF_ONE(exp) OF_ONE(exp2) OF_ONE(log) OF_ONE(sqrt) OF_ONE(tanh) OF_ONE(sin) OF_ONE(cos)
+OF_TWO(pow) OF_TWO(fmin) OF_TWO(fmax)
+static float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+static double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
+static float fabsf(float a) { return __builtin_fabsf(a); }
+static float fmaxf(float a, float b) { return __builtin_fmaxf(a, b); }
+static int ilogbf(float a) { return __builtin_ilogbf(a); }
+static float ldexpf(float a, int exponent) { return __builtin_ldexpf(a, exponent); }
 #define __device__
 #define __global__
 #define __shared__ static
@@ -20,8 +32,8 @@ static char stacks[kMost][1 << 16], ended[kMost], begun[kMost];
 static int current, running, votes[kMost];
 static void (*body)();
 static void copy(void* to, const void* from) {  // at other addresses a device stops: here come no numbers
-    if ((std::size_t(to) | std::size_t(from)) % 16) std::memset(to, 0xff, 16);
-    else std::memcpy(to, from, 16);
+    if ((size_t(to) | size_t(from)) % 16) memset(to, 0xff, 16);
+    else memcpy(to, from, 16);
 }
 static void commit() {}
 static void rare() {}
@@ -81,16 +93,16 @@ static void run(int gx, int gy, int threads, void (*kernel)()) {
 
 
 static unsigned half(float x) {  // to nearest, ties to even, with numbers below 2^-14 as multiples of 2^-24
-    const double size = fabs(double(x)), unit = std::ldexp(1.0, size < std::ldexp(1.0, -14) ? -24 : std::ilogb(size) - 10);
-    const double whole = std::nearbyint(size / unit) * unit;
-    const int exponent = whole < std::ldexp(1.0, -14) ? -15 : std::ilogb(whole);
-    const unsigned bits = exponent == -15 ? unsigned(std::ldexp(whole, 24))
-                                          : unsigned(exponent + 15) << 10 | (unsigned(std::ldexp(whole, 10 - exponent)) & 1023);
-    return bits | (std::signbit(x) ? 1u << 15 : 0);
+    const double size = fabs(double(x)), unit = __builtin_ldexp(1.0, size < __builtin_ldexp(1.0, -14) ? -24 : __builtin_ilogb(size) - 10);
+    const double whole = __builtin_nearbyint(size / unit) * unit;
+    const int exponent = whole < __builtin_ldexp(1.0, -14) ? -15 : __builtin_ilogb(whole);
+    const unsigned bits = exponent == -15 ? unsigned(__builtin_ldexp(whole, 24))
+                                          : unsigned(exponent + 15) << 10 | (unsigned(__builtin_ldexp(whole, 10 - exponent)) & 1023);
+    return bits | (__builtin_signbit(x) ? 1u << 15 : 0);
 }
 static float whole(unsigned bits) {
     const int exponent = bits >> 10 & 31, digits = bits & 1023;
-    const float size = exponent ? std::ldexp(float(1024 + digits), exponent - 25) : std::ldexp(float(digits), -24);
+    const float size = exponent ? ldexpf(1024 + digits, exponent - 25) : ldexpf(digits, -24);
     return bits >> 15 & 1 ? -size : size;
 }
 static unsigned halves(float& x, float& y) {
@@ -108,14 +120,14 @@ static unsigned halves(float& x, float& y) {
 // A sum as tensor cores take it, at their worst: each term is cut off at the last bit of the largest, and so is the sum.
 WELL static float cut_off_sum(const double* terms, int count) {
     double largest = 0, sum = 0;
-    for (int k = 0; k < count; ++k) largest = std::fmax(largest, fabs(terms[k]));
-    if (!(largest > 0) || std::isinf(largest)) return float(largest);
-    const double unit = std::ldexp(1.0, std::ilogb(largest) - 23);
+    for (int k = 0; k < count; ++k) largest = fmax(largest, fabs(terms[k]));
+    if (!(largest > 0) || __builtin_isinf(largest)) return float(largest);
+    const double unit = __builtin_ldexp(1.0, __builtin_ilogb(largest) - 23);
     for (int k = 0; k < count; ++k) sum += double((long long)(terms[k] / unit));  // below 2^24
     sum *= unit;
     if (sum == 0) return 0;
-    const double last = std::ldexp(1.0, std::ilogb(sum) - 23);
-    return float(std::trunc(sum / last) * last);
+    const double last = __builtin_ldexp(1.0, __builtin_ilogb(sum) - 23);
+    return float(__builtin_trunc(sum / last) * last);
 }
 
 // c += a b of a warp, with the layout of mma.m16n8k16. Threads leave their parts for the others, twice in turn, so that
@@ -124,7 +136,7 @@ static unsigned warps_a[2][kMost][4], warps_b[2][kMost][2];
 static int turns[kMost];
 WELL static void add_products(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     const int turn = turns[current] ^= 1, warp = current / 32 * 32, q = current % 32 / 4, t = current % 4;
-    std::memcpy(warps_a[turn][current], a, sizeof a), std::memcpy(warps_b[turn][current], b, sizeof b);
+    memcpy(warps_a[turn][current], a, sizeof a), memcpy(warps_b[turn][current], b, sizeof b);
     __syncthreads();
     for (int e = 0; e < 4; ++e) {
         double terms[17] = {c[e]};
