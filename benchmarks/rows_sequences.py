@@ -8,6 +8,7 @@ import numpy as np
 
 from benchmarks import peers
 from benchmarks.harness import Missing, Row, Setting, at_most, benchmark
+from mercer import KernelRidgeClassifier
 from mercer.io import read_sequences
 from mercer.kernels import AllSubstrings, GappedKmer, Kernel, Spectrum, Subsequence
 
@@ -174,4 +175,30 @@ def sentiment(setting: Setting) -> Row:
         target=at_most(0.24),
         error=lambda labels: float((labels != truth).mean()),
         rounds=1,
+    )
+
+
+@benchmark(GROUP)
+def ridge_of_texts(setting: Setting) -> Row:
+    X, y, Z, _ = both_halves(setting, "sentiment")
+    X, Z = ([" ".join(text.split()) for text in texts] for texts in (X, Z))  # as scikit-learn reads them
+    texts, pipeline = peers.need("sklearn.feature_extraction.text"), peers.need("sklearn.pipeline")
+    ridge, scaled = peers.need("sklearn.linear_model").RidgeClassifier, peers.need("sklearn.preprocessing").Normalizer
+    kernel = Spectrum(1, unit="word").normalized() + Spectrum(5).normalized()
+
+    def peer() -> Any:
+        words = texts.CountVectorizer(analyzer=str.split)
+        characters = texts.CountVectorizer(analyzer="char", ngram_range=(5, 5), lowercase=False)
+        counts = pipeline.make_union(*(pipeline.make_pipeline(one, scaled()) for one in (words, characters)))
+        F = counts.fit_transform([*X, *Z])  # of all, or texts would be scaled without what the fit did not see
+        return ridge(1.0, fit_intercept=False, tol=1e-10).fit(F[: len(X)], y).decision_function(F[len(X) :])
+
+    reference = peer()
+    return Row(
+        f"{len(X)} texts, words and 5 characters, ridge classifier, fit and {len(Z)} predictions",
+        ours=lambda: KernelRidgeClassifier(kernel, 1.0, fit_intercept=False).fit(X, y).decision_function(Z),
+        peer=peer,
+        peer_name="scikit-learn's sparse counts and ridge",
+        error=lambda found: float(np.abs(found - reference).max()),
+        tolerance=1e-6,
     )

@@ -18,7 +18,7 @@ from mercer.factorizations.held import HeldFactor
 from mercer.factorizations.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
 from mercer.gram import tiles as sweep
 from mercer.gram.inputs import RUN, commutes, narrowed
-from mercer.gram.reach import kernel_holds, not_held
+from mercer.gram.reach import all_modest, kernel_holds, not_held
 from mercer.gram.registers import DoesNotFit
 from mercer.gram.tiled import TiledOperator
 from mercer.gram.windows import WindowTiles
@@ -49,6 +49,9 @@ FEATURES, GRAM = 1 << 22, 1 << 24
 
 POOL = 4
 """Rows for each pivot of a low-rank factor among which pivots are chosen, as for landmarks."""
+
+FACTORS_SHARE = 0.25
+"""Share of a memory that sparse factors may take; while a sum of kernels joins them, they take twice as much."""
 
 FEW_GROUPS = 8
 """With this many times fewer groups than features, sums by group are products with indicators of the groups: they take
@@ -156,11 +159,15 @@ class KernelOperator(TiledOperator):
         return self._holds(np.float32)
 
     def _holds(self, dtype: DTypeLike) -> bool:
+        if self.z is None and self.kernel.space.objects and dtype == np.float32:
+            return all_modest([self._own])
         return kernel_holds(self.kernel, self._expression, self._sides, dtype)
 
     def _matmat(self, V: Array) -> Array:
         if V.shape[1] == 0:
             return np.zeros((self.shape[0], 0), V.dtype)
+        if self._factors is not None:
+            return self._factors.times(V).astype(V.dtype, copy=False)
         if self.has_fast_matmul:
             return self._folded(self.x, V)
         own, scale = narrowed(V, self.dtype)
@@ -193,7 +200,7 @@ class KernelOperator(TiledOperator):
     def diagonal(self) -> Array:
         """k(xᵢ, xᵢ) (with Z given: k(xᵢ, zᵢ))."""
         if self.symmetric and self.kernel.space.objects:
-            return np.asarray(self.kernel.diagonal(self.X), self.dtype)
+            return self._own.astype(self.dtype)
         if self.symmetric and self.kernel.space.vectors:
             out, first = np.empty(self.shape[0], self.dtype), 0
             for part in self.x.blocks(RUN * self.x.dtype.itemsize):
@@ -204,9 +211,16 @@ class KernelOperator(TiledOperator):
         runs = [np.arange(i, min(i + DIAGONAL_RUN, size)) for i in range(0, size, DIAGONAL_RUN)]
         return np.concatenate([np.diagonal(self._cross(run, run)) for run in runs])
 
+    @cached_property
+    def _own(self) -> NDArray[np.float64]:
+        """All k(x, x) of objects, which takes a pass over them; solvers ask for it again."""
+        return np.asarray(self.kernel.diagonal(self.X), np.float64)
+
     def rows(self, I: Any) -> Array:
         """The rows K[I, :]."""
         index = self._index(I, 0)
+        if self._factors is not None:
+            return self._cross(index, None)
         out = np.empty((len(index), self.shape[1]), self.dtype)
         runs = 1 + np.count_nonzero(np.diff(index) != 1)
         if runs > 1 and (runs > MOST_RUNS or len(index) * sweep.PANEL > self.shape[0]):
@@ -220,6 +234,8 @@ class KernelOperator(TiledOperator):
         """K[I, :] V by tiles, so that the rows of K are never in memory together."""
         if not (len(index) and V.shape[1]):
             return np.zeros((len(index), V.shape[1]), V.dtype)
+        if self._factors is not None:
+            return self._factors.times(V, index).astype(V.dtype, copy=False)
         if self.has_fast_matmul:
             return self._folded(self.x.take(index), V)
         own, scale = narrowed(V, self.dtype)
@@ -372,7 +388,9 @@ class KernelOperator(TiledOperator):
 
     def _in_full_plan(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> bool:
         """Whether to compute a block by the plan of all rows, which must exist or pay off."""
-        if not (len(rows) and len(columns)) or (self._plan is None and 2 * len(columns) < self.shape[1]):
+        if self._factors is not None or not (len(rows) and len(columns)):
+            return False
+        if self._plan is None and 2 * len(columns) < self.shape[1]:
             return False
         return len(run_ends(rows)) == 1 == len(run_ends(columns))
 
@@ -432,7 +450,26 @@ class KernelOperator(TiledOperator):
         """The operator of the same kernel on the same rows with entries of another dtype."""
         if np.dtype(dtype) == self.dtype:
             return self
-        return self._like(self.x, self.z, self.shape, dtype, self.symmetric)
+        other = self._like(self.x, self.z, self.shape, dtype, self.symmetric)
+        other._factors = self._factors
+        other.__dict__ |= {name: value for name, value in self.__dict__.items() if name == "_own"}
+        return other
+
+    def keep_factors(self, room: float) -> bool:
+        """Compute products by sparse factors from now on, if the kernel has them, of a quarter of `room` bytes or less.
+
+        Examples
+        --------
+        >>> from itertools import product
+        >>> from mercer import KernelOperator
+        >>> K = KernelOperator("spectrum(k=4)", ["".join(word) for word in product("abcd", repeat=5)])
+        >>> K.keep_factors(1e8), float((K @ np.ones(1024))[0])
+        (True, 16.0)
+        """
+        if self._factors is None and self.kernel.space.objects and self.kernel.has_fast_matmul and self.in_memory:
+            self._factors = self.kernel.factors(self.x.rows, self._others.rows, FACTORS_SHARE * room)
+            self.__dict__.pop("copies", None)
+        return self._factors is not None
 
     def in_float32(self) -> Operator:
         """The operator with entries in float32 if that can hold the kernel's values, else the operator itself."""

@@ -8,6 +8,7 @@ row alone, which may be as small as the smallest row.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -20,7 +21,7 @@ from mercer.kernels.symbolic.expression import LEAVES, Expression
 from mercer.kernels.symbolic.values import evaluate
 from mercer.points import DevicePoints, VectorPoints, vectors_of
 
-__all__ = ["holds", "kernel_holds", "not_held"]
+__all__ = ["all_modest", "holds", "kernel_holds", "not_held"]
 
 Array: TypeAlias = Any
 Key: TypeAlias = Any
@@ -91,8 +92,13 @@ def kernel_holds(kernel: Any, expression: Expression | None, sides: tuple[Any, .
         return True
     if kernel.space.numbered:
         return MODEST[0] < sides[0].largest() < MODEST[1]
-    values = [np.abs(np.asarray(kernel.diagonal(side.rows), np.float64)) for side in sides]
-    return MODEST[0] < max(float(np.max(part, initial=0.0)) for part in values) < MODEST[1]
+    return all_modest(kernel.diagonal(side.rows) for side in sides)
+
+
+def all_modest(diagonals: Iterable[Any]) -> bool:
+    """Whether the largest of these values of k(x, x) is `MODEST`."""
+    largest = (float(np.max(np.abs(np.asarray(values, np.float64)), initial=0.0)) for values in diagonals)
+    return MODEST[0] < max(largest) < MODEST[1]
 
 
 @lru_cache(maxsize=256)

@@ -17,6 +17,7 @@ from mercer.gram.registers import DoesNotFit
 from mercer.gram.windows import COPIES, MOST_KEPT, WindowTiles
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
+from mercer.kernels.factors import Factors
 from mercer.kernels.symbolic.expression import Expression
 from mercer.operators import Operator
 from mercer.points import Points, VectorPoints
@@ -44,6 +45,8 @@ class TiledOperator(Operator):
     z: Points | None
     """The points of the columns; None if they are those of the rows."""
     _plan: Any
+    _factors: Factors | None = None
+    """Sparse factors for products, if they are kept."""
 
     @property
     def X(self) -> Any:
@@ -71,6 +74,8 @@ class TiledOperator(Operator):
         return self._plan
 
     def _cross(self, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> Array:
+        if self._factors is not None:
+            return self._factors.block(rows, columns).astype(self.dtype, copy=False)
         m = self.shape[1] if columns is None else len(columns)
         out = np.empty((len(rows), m), self.dtype)
         step = self._columns_at_a_time(len(rows))
@@ -130,7 +135,9 @@ class TiledOperator(Operator):
 
     @cached_property
     def copies(self) -> int:
-        """Bytes of the copies of the rows that products need; 0 for objects."""
+        """Bytes of the copies of the rows that products need; for objects, of factors that are kept."""
+        if self._factors is not None:
+            return self._factors.nbytes
         if not self.kernel.space.vectors or not all(self.shape):
             return 0
         if not self.in_memory:
@@ -207,6 +214,11 @@ class TiledOperator(Operator):
     def _expression(self) -> Expression | None:
         """The traced formula of a kernel on vectors; None for others."""
         return trace_or_none(self.kernel) if self.kernel.space.vectors else None
+
+    @property
+    def has_factors(self) -> bool:
+        """Whether products are by sparse factors of K."""
+        return self._factors is not None
 
     @property
     def _runs_as_program(self) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer.errors import CannotTrace, InvalidInput, NotAKernel, message
 from mercer.kernels import evaluation, properties
+from mercer.kernels.factors import Factors
 from mercer.kernels.mixed import as_mixed_rows, numbers_of
 from mercer.kernels.parameters import bandwidth, checks
 from mercer.kernels.parameters.columns import checked_columns, checked_scales, position_among, shown_columns
@@ -203,6 +204,10 @@ class Kernel:
     def matmul(self, X: Array, Z: Array, V: Array) -> Array:
         """K(X, Z) V in float64; only kernels that `has_fast_matmul` have it."""
         raise NotImplementedError(type(self).__name__)
+
+    def factors(self, X: Array, Z: Array, room: float) -> Factors | None:
+        """K(X, Z) by sparse factors of about `room` bytes or less, for many products; None if there are none."""
+        return None
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:
         """The dense matrix of all k(x, z).
@@ -523,6 +528,9 @@ class Constant(Kernel):
     def matmul(self, X: Array, Z: Array, V: Array) -> Array:
         return np.repeat(self.value * V.sum(axis=0, keepdims=True), count(X), axis=0)
 
+    def factors(self, X: Array, Z: Array, room: float) -> Factors | None:
+        return Factors.constant(self.value, count(X), None if Z is X else count(Z))
+
     @property
     def space(self) -> Space:
         return OBJECTS
@@ -690,6 +698,11 @@ class Sum(_Pairwise):
     def matmul(self, X: Array, Z: Array, V: Array) -> Array:
         return self.left.matmul(X, Z, V) + self.right.matmul(X, Z, V)
 
+    def factors(self, X: Array, Z: Array, room: float) -> Factors | None:
+        left = self.left.factors(X, Z, room)
+        right = None if left is None else self.right.factors(X, Z, room - left.nbytes)
+        return None if left is None or right is None else left + right
+
     @property
     def properties(self) -> Properties:
         return properties.of_sum(self.left.properties, self.right.properties)
@@ -776,6 +789,10 @@ class Scaled(Kernel):
 
     def matmul(self, X: Array, Z: Array, V: Array) -> Array:
         return self.scale * self.kernel.matmul(X, Z, V)
+
+    def factors(self, X: Array, Z: Array, room: float) -> Factors | None:
+        found = self.kernel.factors(X, Z, room)
+        return None if found is None else found.scaled(self.scale)
 
     @property
     def properties(self) -> Properties:
@@ -897,6 +914,16 @@ class Normalized(Kernel):
         rows = columns if Z is X else inverse_root(self.kernel.diagonal(X))
         return rows.reshape(-1, 1) * self.kernel.matmul(X, Z, columns.reshape(-1, 1) * V)
 
+    def factors(self, X: Array, Z: Array, room: float) -> Factors | None:
+        found = self.kernel.factors(X, Z, room)
+        return None if found is None else found.weighted(*map(inverse_root, self._diagonals(found, X, Z)))
+
+    def _diagonals(self, found: Factors, X: Array, Z: Array) -> tuple[Array, Array]:
+        """All k(x, x) and k(z, z) before they are normalised."""
+        if found.A is found.B:
+            return (found.diagonal(),) * 2
+        return self.kernel.diagonal(X), self.kernel.diagonal(Z)
+
     @property
     def properties(self) -> Properties:
         return properties.of_normalized(self.kernel.properties)
@@ -976,6 +1003,10 @@ class OnColumns(Kernel):
     def matmul(self, X: Array, Z: Array, V: Array) -> Array:
         seen = self._seen(X)
         return self.kernel.matmul(seen, seen if Z is X else self._seen(Z), V)
+
+    def factors(self, X: Array, Z: Array, room: float) -> Factors | None:
+        seen = self._seen(X)
+        return self.kernel.factors(seen, seen if Z is X else self._seen(Z), room)
 
     def _seen(self, X: Array) -> Array:
         """The chosen columns: one column of objects for a kernel of objects, else a table of numbers."""

@@ -7,6 +7,8 @@ condition                                                               method
 ======================================================================  =====================================
 the kernel is not proved positive semi-definite, or a shift is 0, and   Cholesky
 a float32 copy of K fits in 40 % of the budget
+a float32 copy fits, and the engine computes no entries, nor has the     Cholesky
+kernel sparse factors: products would take as long as storing entries
 a float32 copy fits, and Cholesky is predicted to be faster, or to      Cholesky
 take less than three times as long as the probe that would decide
 otherwise                                                               preconditioned conjugate gradients
@@ -174,13 +176,22 @@ class RegularisedSolve:
 
     def run(self) -> Solution[Any]:
         """The solution by the method of the table, or by Cholesky if conjugate gradients fail and K fits."""
+        if self.solver == "cholesky":
+            return self._direct("as requested")
+        fast = self.K.native or self._keep_factors()
         fits = self._fits()
-        if self.solver == "cholesky" or (self.solver == "auto" and fits and self._most_rank() <= 0):
-            return self._direct("as requested" if self.solver == "cholesky" else self._choice.reason)
+        if self.solver == "auto" and fits and not (fast and self._most_rank() > 0):
+            return self._direct(self._choice.reason)
         if self.solver == "cg" or not fits:
             reason = "as requested" if self.solver == "cg" else self._choice.reason
             return self._iterative(reason, *(self._planned() if self._most_rank() > PROBE and self.K.native else ()))
         return self._contest()
+
+    def _keep_factors(self) -> bool:
+        """Whether products are by sparse factors from now on."""
+        kept = self.mercer and len(self.B) > SMALL and self.K.keep_factors(self.report.room)
+        self.report.memory_rows = self.K.copies
+        return kept
 
     def _contest(self) -> Solution[Any]:
         """The solution by the method that is predicted to be faster, if both are possible."""

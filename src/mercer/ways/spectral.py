@@ -112,14 +112,14 @@ def predicted_ways(machine: Machine, n: int, d: int, shifts: int, *, factor: boo
 
 
 def eigen_seconds(K: KernelOperator, d: int, k: int) -> dict[str, float]:
-    """Predicted seconds of each exact method for k eigenpairs; a K that the engine does not make is stored if it fits.
+    """Predicted seconds of each exact method for k eigenpairs; a K without fast products is stored if it fits.
 
     >>> sorted(eigen_seconds(KernelOperator("gaussian(gamma=1.0)", np.eye(2)), 2, 1))
     ['dense', 'matrix-free', 'stored']
     """
     n, d = K.shape[0], max(d, 1)
     found = costs.eigen_ways(rates.machine(lambda machine: min(costs.eigen_ways(machine, n, d, k).values())), n, d, k)
-    return found if K.native else found | {"matrix-free": np.inf}
+    return found if K.native or K.has_factors else found | {"matrix-free": np.inf}
 
 
 def one_decomposition_pays(n: int, d: int, shifts: int) -> bool:

@@ -124,7 +124,7 @@ def test_targets_are_checked():
 def test_products_with_many_vectors_are_made_by_parts(monkeypatch):
     V = np.random.default_rng(0).normal(size=(40, 7))
     whole = mercer.KernelOperator(Spectrum(2), X) @ V
-    monkeypatch.setattr("mercer.kernels.sequences.counts.TABLE", 20)
+    monkeypatch.setattr("mercer.kernels.factors.TABLE", 20)
     np.testing.assert_array_equal(mercer.KernelOperator(Spectrum(2), X) @ V, whole)
 
 

@@ -14,7 +14,7 @@ from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mercer.operators import Dense, LowRank, Operator, Weighted
 from mercer.schemas import Array, Schema, Size
 from mercer.solvers import BlockKrylov, Clustering, Eigenpairs, Eigenproblem, Solution, rayleigh_ritz, solve
-from mercer.solvers.choose import choose_eigen
+from mercer.solvers.choose import DENSE_BELOW, choose_eigen
 from mercer.ways.report import Report
 from mercer.ways.spectral import eigen_seconds
 
@@ -199,6 +199,8 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _solve(self, K: KernelOperator, s: np.ndarray, q: int, report: Report) -> Solution[Any]:
         """The eigenproblem by size: LAPACK, or block Krylov on K stored in float32 or not stored."""
         n = K.shape[0]
+        if n > DENSE_BELOW and K.keep_factors(report.room):
+            report.memory_rows = K.copies
         choice = choose_eigen(n, q, report.room, self.tol, seconds=eigen_seconds(K, report.d, q))
         report.method, report.reason = f"{choice.name}, {'stored' if choice.stored else 'matrix-free'}", choice.reason
         small = choice.name == "dense"

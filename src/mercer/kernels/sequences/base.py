@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, NotAKernel, message
 from mercer.kernels.base import Array, Kernel
+from mercer.kernels.factors import Factors
 from mercer.kernels.parameters import checks
 from mercer.kernels.properties import Definiteness, Properties
 from mercer.kernels.sequences import comparing, counts
@@ -176,6 +177,15 @@ class WindowKernel(SequenceKernel):
         if worth is not None and comparing.is_less_work(x, x if z is None else z, worth, patterns, self.span):
             return comparing.matmul(self._compared(x), x if z is None else z, worth, v)
         return counts.matmul(x, z, patterns, self.span, v)
+
+    def factors(self, X: Array, Z: Array, room: float) -> Factors | None:
+        """The counts, with weights; None if comparing all windows is less work."""
+        self._require_resolved()
+        x, z = self._corpora(X, Z)
+        patterns, worth = self._distinct(), self._worth()
+        if worth is not None and comparing.is_less_work(x, z, worth, patterns, self.span):
+            return None
+        return counts.factors(x, z, patterns, self.span, room)
 
     def features(self, X: Array, columns_of: Array | None = None) -> Any:
         """The counts as a CSR matrix F with K(X, Z) = F(X, Z) F(Z)ᵀ.

@@ -15,15 +15,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from mercer.engine import backend
+from mercer.kernels.factors import Factors
 from mercer.kernels.sequences.corpus import Corpus
 
-__all__ = ["Counts", "Pattern", "count", "gram", "joined", "matmul", "mirrored", "self_products"]
+__all__ = ["Counts", "Pattern", "count", "factors", "gram", "joined", "matmul", "mirrored", "self_products"]
 
 PIECE = 1e8
 """How many products of counts a thread computes between two interrupt checks."""
 
-TABLE = 1 << 24
-"""Weights of features that a product with many vectors holds in memory at a time: 128 MB."""
+BYTES = 24
+"""Bytes of a feature of a window in two factors: in each a number and its place."""
 
 
 @dataclass(frozen=True)
@@ -129,11 +130,27 @@ def matmul(
     out = np.zeros((x.count, V.shape[1]))
     for pattern in patterns:
         both = count(x if z is None else joined(x, z), pattern, span).matrix.astype(np.float64).tocsr()
-        rows, columns = both[: x.count], both if z is None else both[x.count :]
-        step = max(1, TABLE // max(both.shape[1], 1))
-        for some in (slice(j, j + step) for j in range(0, V.shape[1], step)):
-            out[:, some] += pattern.weight * (rows @ (columns.T @ V[:, some]))
+        F = Factors(both, both) if z is None else Factors(both[: x.count], both[x.count :])
+        out += pattern.weight * F.times(V)
     return out
+
+
+def factors(x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: int, room: float) -> Factors | None:
+    """Σ weight · F_X F_Zᵀ as one product of sparse factors; None if they may take more than `room` bytes.
+
+    Both have the roots of the weights, so that they are one array for z=None, unless weights are negative.
+    """
+    both = x if z is None else joined(x, z)
+    windows = float(np.maximum(both.lengths - span + 1, 0).sum()) * len(patterns)
+    if BYTES * windows > room or windows > np.iinfo(np.int32).max:
+        return None
+    parts = [np.sqrt(abs(one.weight)) * count(both, one, span).matrix.astype(np.float64) for one in patterns]
+    B = sp.hstack(parts, format="csr")
+    A = B
+    if any(pattern.weight < 0 for pattern in patterns):
+        signs = np.repeat([np.sign(pattern.weight) for pattern in patterns], [part.shape[1] for part in parts])
+        A = B.multiply(signs).tocsr()
+    return Factors(A, B) if z is None else Factors(A[: x.count], B[x.count :])
 
 
 def self_products(x: Corpus, patterns: Sequence[Pattern], span: int) -> NDArray[np.float64]:
