@@ -297,7 +297,7 @@ class KernelOperator(TiledOperator):
         """
         index = self._index(J, 1)
         part = self._like(self.x, self._others.take(index), (self.shape[0], len(index)), self.dtype, symmetric=False)
-        if self.in_memory and self._expression is not None and self._runs_as_program:
+        if self.in_memory and self._expression is not None and self.runs_as_program:
             with contextlib.suppress(DoesNotFit):
                 sweep.know_norms(self._expression, self._data)
                 part._data = self._data_of_some(part.x, part._others, None, index)
@@ -383,7 +383,7 @@ class KernelOperator(TiledOperator):
     def entries(self) -> Any:
         """The compiled engine's tiles if the kernel runs as a program, else None."""
         engine = backend.engine()
-        plan = self._tiles() if self._runs_as_program and engine.capabilities.compiled else None
+        plan = self._tiles() if self.runs_as_program and engine.capabilities.compiled else None
         return plan if engine.makes_entries(plan) else None
 
     def _in_full_plan(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> bool:

@@ -79,7 +79,7 @@ class TiledOperator(Operator):
         m = self.shape[1] if columns is None else len(columns)
         out = np.empty((len(rows), m), self.dtype)
         step = self._columns_at_a_time(len(rows))
-        if m <= step or not self._runs_as_program:
+        if m <= step or not self.runs_as_program:
             return self._block_of(rows, columns, out)
         # Some columns at a time, because a plan copies the points of its columns.
         every = np.arange(m) if columns is None else columns
@@ -104,7 +104,7 @@ class TiledOperator(Operator):
         x = self.x if rows is None else self.x.take(rows, copy=False)
         square = others is self.x and rows is not None and columns is not None and np.array_equal(rows, columns)
         z = x if square else others if columns is None else others.take(columns, copy=False)
-        if self._expression is not None and self._runs_as_program:
+        if self._expression is not None and self.runs_as_program:
             self_pairs = np.arange(len(x)) if whole and self.symmetric else self._self_pairs(rows, columns)
             with contextlib.suppress(DoesNotFit):
                 if x.window or z.window:
@@ -143,7 +143,7 @@ class TiledOperator(Operator):
         if not self.in_memory:
             norms = MOST_KEPT * self.dtype.itemsize * len(self.x)
             return norms + sum(COPIES * side.window or 2 * side.nbytes for side in self._sides)
-        if self._expression is not None and self._runs_as_program:
+        if self._expression is not None and self.runs_as_program:
             with contextlib.suppress(DoesNotFit):
                 return sweep.program_bytes(self._expression, self._data)
         return sum(len(x) * x.columns * self.dtype.itemsize * (x.dtype != self.dtype) for x in self._sides)
@@ -198,7 +198,7 @@ class TiledOperator(Operator):
     @property
     def _in_plan(self) -> bool:
         """Whether one plan of the engine has all entries."""
-        return self.in_memory and self._runs_as_program
+        return self.in_memory and self.runs_as_program
 
     @property
     def cheap(self) -> bool:
@@ -208,7 +208,7 @@ class TiledOperator(Operator):
     @property
     def native(self) -> bool:
         """Whether the compiled engine computes the entries from a traced formula."""
-        return self._runs_as_program and backend.engine().capabilities.compiled
+        return self.runs_as_program and backend.engine().capabilities.compiled
 
     @cached_property
     def _expression(self) -> Expression | None:
@@ -221,7 +221,8 @@ class TiledOperator(Operator):
         return self._factors is not None
 
     @property
-    def _runs_as_program(self) -> bool:
+    def runs_as_program(self) -> bool:
+        """Whether an engine computes the entries from a traced formula."""
         dense = all(isinstance(side, VectorPoints) and side.may_be_dense for side in self._sides)
         return self._expression is not None and dense
 
@@ -234,7 +235,7 @@ class TiledOperator(Operator):
         """Operations for an entry, as engines count them. Measured rates must not change the order of sums."""
         if self.kernel.prefers_large_blocks:  # its loops check for interrupts themselves
             return 1e-6
-        if not self._runs_as_program:
+        if not self.runs_as_program:
             return 20.0 + 0.5 * self._width
         return (1.0 + 0.05 * self._width + 0.05 * r) * self.dtype.itemsize / 4
 

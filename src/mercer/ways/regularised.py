@@ -178,7 +178,7 @@ class RegularisedSolve:
         """The solution by the method of the table, or by Cholesky if conjugate gradients fail and K fits."""
         if self.solver == "cholesky":
             return self._direct("as requested")
-        fast = self.K.native or self._keep_factors()
+        fast = self.K.runs_as_program or self._keep_factors()
         fits = self._fits()
         if self.solver == "auto" and fits and not (fast and self._most_rank() > 0):
             return self._direct(self._choice.reason)
