@@ -78,6 +78,9 @@ def test_a_ragged_line_is_told_with_what_splits_it(tmp_path):
         (['"12,5%"', "3 %", "100%"], [12.5, 3, 100]),
         (["5.125%", "6.250%", "7%"], [5.125, 6.25, 7]),
         (['"1.234,50 €"', '"0,99 €"', "12 €"], [1234.5, 0.99, 12]),
+        (['"($1,234.50)"', "$950", "($7)"], [-1234.5, 950, -7]),
+        (["1'234.50", "950", "12\u2019000"], [1234.5, 950, 12000]),
+        (["1\u00a0234 €", "950 €", "1\u202f000\u202f000 €"], [1234, 950, 1000000]),
     ],
 )
 def test_thousands_and_signs(tmp_path, fields, numbers):
@@ -96,6 +99,7 @@ def test_thousands_and_signs(tmp_path, fields, numbers):
         (["$0.50", "$1,200.00", "$3"], [0.5, 1200, 3]),
         (["1.234,50 €", "0,5 €", "12 €"], [1234.5, 0.5, 12]),
         (["12,5%", "3 %", "100%"], [12.5, 3, 100]),
+        (["1\u00a0234,5", "950", "0,25"], [1234.5, 950, 0.25]),
     ],
 )
 def test_thousands_and_signs_where_a_comma_may_be_decimal(tmp_path, fields, numbers):
@@ -112,6 +116,9 @@ def test_thousands_and_signs_where_a_comma_may_be_decimal(tmp_path, fields, numb
         ["$1.2.3", "$4.5.6", "$7.8.9"],
         ["5 $ a day", "6 $ a day", "7 $ a day"],
         ["0,123", "0,456", "0,789"],  # no thousands begin with 0
+        ["1,234"] * 40 + ["0,456"],  # nor if most could be thousands
+        ["(5)", "6", "7"],
+        ["it's 5", "6'000 m", "7"],
     ],
 )
 def test_what_is_no_number_stays_text(tmp_path, fields):
@@ -135,3 +142,12 @@ def test_prices_are_a_target(tmp_path):
     assert infer_task(target)[0] == "regression"
     assert target.tolist()[:2] == [900.5, 1901.5]
     assert rest.columns == ["rooms"]
+
+
+@pytest.mark.parametrize(
+    "field", ["1" * 300_000 + "x", "(" + "1" * 300_000, "$" + "1," * 150_000, "1'000" * 60_000 + "x"]
+)
+def test_long_fields_take_linear_time(tmp_path, field):
+    """Ten times the length took a hundred times as long."""
+    table = read(tmp_path, f'a;b\n"{field}";1\n"{field}";2\n')
+    assert table.frame["a"].tolist() == [field, field]

@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = ["as_plain_numbers", "is_number"]
 
-_POINT = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_POINT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 _COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)?,\d+([eE][+-]?\d+)?")
 _WHOLE = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+)")
@@ -19,6 +19,11 @@ _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
 """Ambiguous: a mark between thousands, or a decimal one with three digits."""
 _DIGITS = r"(?:\d[\d.,]*|[.,]\d+)"
 _SIGNED = re.compile(rf"[+-]?\s?([$€£¥₹])\s?[+-]?{_DIGITS}|[+-]?{_DIGITS}\s?([$€£¥₹%])")
+_BRACKETS = re.compile(r"^\(([\d.,$€£¥₹\s]+)\)$")
+"""A negative amount, as accountants write it."""
+_SPACE = re.compile(r"(?<=\d)[\u00a0\u202f'\u2019](?=\d{3}(?!\d))")
+"""A fixed space or an apostrophe between thousands."""
+_NUMERAL = re.compile(r"[\d.,+\-eE$€£¥₹%()\s'\u2019]+")
 _MOSTLY = 0.95
 _LOOK = 2000
 """Fields that are looked at before all of a long column are."""
@@ -40,14 +45,14 @@ def is_number(field: str, *, commas: bool = False) -> bool:
 def as_plain_numbers(frame: Any, *, commas: bool = False) -> tuple[Any, list[str]]:
     """A data frame in which columns of written numbers are numbers, and notes that name them.
 
-    A sign of a currency or of percent is left out if nearly all numbers of a column have it. With `commas`, for tables
-    that these do not delimit, or beside a sign, a comma may be the decimal one. If every such comma of the table could
-    also separate thousands, the columns stay text.
+    The sign of a currency or of percent is left out if nearly all numbers of a column have it; amounts in brackets are
+    negative. With `commas`, for tables that these do not delimit, or beside a sign, a comma may be the decimal one. If
+    every such comma of the table could also separate thousands, the columns stay text.
 
     >>> import pandas as pd
     >>> frame, notes = as_plain_numbers(pd.DataFrame({"price": ["$1,200.50", "$900"], "b": ["x,1", "y"]}))
     >>> frame["price"].tolist(), notes
-    ([1200.5, 900.0], ['commas between thousands in price', 'the sign $ left out in price'])
+    ([1200.5, 900.0], ['marks between thousands in price', 'the sign $ left out in price'])
     """
     found = {name: one for name in frame.columns if (one := _written(frame[name], commas)) is not None}
     decimal = [name for name, one in found.items() if one.comma_is_decimal]
@@ -55,7 +60,7 @@ def as_plain_numbers(frame: Any, *, commas: bool = False) -> tuple[Any, list[str
     known = {name: one for name, one in found.items() if not (doubt and one.comma_is_decimal)}
     thousands = [name for name, one in known.items() if one.has_thousands]
     notes = [f"decimal commas in {_named(decimal)}"] if decimal and not doubt else []
-    notes += [f"commas between thousands in {_named(thousands)}"] if thousands else []
+    notes += [f"marks between thousands in {_named(thousands)}"] if thousands else []
     for sign in dict.fromkeys(one.sign for one in known.values() if one.sign):
         notes.append(f"the sign {sign} left out in {_named(name for name, one in known.items() if one.sign == sign)}")
     if doubt:
@@ -100,24 +105,31 @@ def _written(column: Any, commas: bool) -> Written | None:
 
     if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
         return None
-    text = column.map(lambda one: one.strip() if isinstance(one, str) else str(one), na_action="ignore")
+    first = list(map(str, column.dropna().iloc[:_LOOK]))
+    if not _mostly(first, _NUMERAL):
+        return None
+    spaced = any(map(_SPACE.search, first))
+    text = column.map(lambda one: _SPACE.sub("", _BRACKETS.sub(r"-\1", str(one).strip())), na_action="ignore")
     sign = _sign(list(text.dropna()))
     if sign:
         text = text.map(lambda one: _without(sign, one), na_action="ignore")
     fields = list(text.dropna())
     # Where commas delimit, they are not expected to be decimal as well, but for percentages.
-    if _mostly(fields, _THOUSANDS, _POINT) and (not (commas or sign == "%") or _has_sure_thousands(fields)):
+    if _mostly(fields, _THOUSANDS, _POINT) and _has_thousands(fields, not commas and sign != "%"):
         return Written(text, sign, has_thousands=True)
     # A price has two decimals; what else has a sign, or none, may have three.
     points_between_thousands = sign not in ("", "%") and _mostly(fields, _POINTED, _SMALL)
     if points_between_thousands or ((commas or sign) and _mostly(fields, _COMMA, _WHOLE)):
         return Written(text, sign, comma_is_decimal=True)
-    return Written(text, sign) if sign and _mostly(fields, _POINT) else None
+    return Written(text, sign, spaced) if (sign or spaced) and _mostly(fields, _POINT) else None
 
 
-def _has_sure_thousands(fields: list[str]) -> bool:
-    marked = filter(_THOUSANDS.fullmatch, fields)
-    return any("." in one or one.count(",") > 1 for one in marked)
+def _has_thousands(fields: list[str], likely: bool) -> bool:
+    """Whether commas separate thousands: one can only do so, or it is likely, and none can only be decimal."""
+    marked = [one for one in fields if "," in one]
+    known = list(filter(_THOUSANDS.fullmatch, marked))
+    sure = any("." in one or one.count(",") > 1 for one in known)
+    return sure or (likely and not any(_COMMA.fullmatch(one) for one in set(marked) - set(known)))
 
 
 def _sign(fields: list[str]) -> str:

@@ -113,7 +113,7 @@ def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None
 
     The delimiter is the comma, semicolon, tab, bar or space that splits all lines into equally many fields. A first
     line of numbers only is not a header; the columns are then c1, c2, .... Empty fields, NA, NaN, null, None, N/A and ?
-    are missing. Infinite numbers are missing too, with a note. Numbers may have commas between thousands, and the sign
+    are missing. Infinite numbers are missing too, with a note. Numbers may have marks between thousands, and the sign
     of a currency or of percent if all numbers of the column have it; if the delimiter is not a comma, the comma may be
     the decimal one. A note says what was found. Space-delimited numbers are plain.
 
