@@ -278,7 +278,8 @@ class RegularisedSolve:
         if found is not None:
             self._predict(found.seconds, "preconditioner", "kernel matrix", "solve")
         held = max(self._factor_bytes(rank) - self._entries().factor_room, 0) + 4 * 8 * rank**2
-        self._account("conjugate gradients, matrix-free", reason, held)
+        products = f"by sparse factors of K ({human(self.K.copies)})" if self.K.has_factors else "matrix-free"
+        self._account(f"conjugate gradients, {products}", reason, held)
         helpers: dict[str, Operator] = {}
         solver = RefinedConjugateGradients(tol=self.tol, max_steps=max_steps)
         if rank:
