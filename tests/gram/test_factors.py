@@ -8,6 +8,7 @@ import pytest
 from mercer import KernelOperator, KernelPCA, KernelRidge
 from mercer.kernels import AllSubstrings, Constant, Function, GappedKmer, Mismatch, Spectrum
 from mercer.kernels.sequences import counts
+from mercer.ways.regularised import RegularisedSolve
 
 ROOM = 1e8
 SIGNED = Mismatch(4, 2, alphabet="ACGT")
@@ -121,10 +122,26 @@ def test_components_by_factors_are_those_of_the_matrix(rng):
     np.testing.assert_allclose(found.eigenvalues_, exact.eigenvalues_, rtol=1e-5)
 
 
+def by_their_length(X, Z):
+    return np.array([[float(len(x) == len(z)) for z in Z] for x in X])
+
+
 @pytest.mark.parametrize(
-    "kernel", [AllSubstrings(), Function(lambda X, Z: np.array([[float(len(x) == len(z)) for z in Z] for x in X]))]
+    ("kernel", "fast"),
+    [
+        (AllSubstrings(), True),
+        (0.5 * AllSubstrings().normalized(), True),
+        (Spectrum(2).normalized(), False),
+        (Spectrum(2) + AllSubstrings(), False),
+        (Function(by_their_length), False),
+    ],
+    ids=repr,
 )
-def test_a_matrix_whose_products_take_as_long_is_stored(kernel, rng):
-    X = sequences(rng, 600, 1, 9)
-    report = KernelRidge(kernel, alpha=1e-3).fit(X, np.arange(600.0)).report_
+def test_a_matrix_whose_products_take_as_long_as_its_entries_is_stored(kernel, fast, rng, monkeypatch):
+    """Comparing all windows, for a kernel of counts, computes the matrix for each product."""
+    monkeypatch.setattr("mercer.kernels.sequences.comparing.is_less_work", lambda *_: True)
+    asked, original = [], RegularisedSolve._contest
+    monkeypatch.setattr(RegularisedSolve, "_contest", lambda self: asked.append(1) or original(self))
+    report = KernelRidge(kernel, alpha=1e-3).fit(sequences(rng, 600, 1, 9), np.arange(600.0)).report_
     assert report.method.startswith("Cholesky")
+    assert bool(asked) == fast

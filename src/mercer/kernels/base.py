@@ -205,6 +205,11 @@ class Kernel:
         """K(X, Z) V in float64; only kernels that `has_fast_matmul` have it."""
         raise NotImplementedError(type(self).__name__)
 
+    @property
+    def counts_features(self) -> bool:
+        """Whether products are sums over features that are counted: they are fast if there are `factors`."""
+        return False
+
     def factors(self, X: Array, Z: Array, room: float) -> Factors | None:
         """K(X, Z) by sparse factors of about `room` bytes or less, for many products; None if there are none."""
         return None
@@ -698,6 +703,10 @@ class Sum(_Pairwise):
     def matmul(self, X: Array, Z: Array, V: Array) -> Array:
         return self.left.matmul(X, Z, V) + self.right.matmul(X, Z, V)
 
+    @property
+    def counts_features(self) -> bool:
+        return self.left.counts_features or self.right.counts_features
+
     def factors(self, X: Array, Z: Array, room: float) -> Factors | None:
         left = self.left.factors(X, Z, room)
         right = None if left is None else self.right.factors(X, Z, room - left.nbytes)
@@ -789,6 +798,10 @@ class Scaled(Kernel):
 
     def matmul(self, X: Array, Z: Array, V: Array) -> Array:
         return self.scale * self.kernel.matmul(X, Z, V)
+
+    @property
+    def counts_features(self) -> bool:
+        return self.kernel.counts_features
 
     def factors(self, X: Array, Z: Array, room: float) -> Factors | None:
         found = self.kernel.factors(X, Z, room)
@@ -914,6 +927,10 @@ class Normalized(Kernel):
         rows = columns if Z is X else inverse_root(self.kernel.diagonal(X))
         return rows.reshape(-1, 1) * self.kernel.matmul(X, Z, columns.reshape(-1, 1) * V)
 
+    @property
+    def counts_features(self) -> bool:
+        return self.kernel.counts_features
+
     def factors(self, X: Array, Z: Array, room: float) -> Factors | None:
         found = self.kernel.factors(X, Z, room)
         return None if found is None else found.weighted(*map(inverse_root, self._diagonals(found, X, Z)))
@@ -1003,6 +1020,10 @@ class OnColumns(Kernel):
     def matmul(self, X: Array, Z: Array, V: Array) -> Array:
         seen = self._seen(X)
         return self.kernel.matmul(seen, seen if Z is X else self._seen(Z), V)
+
+    @property
+    def counts_features(self) -> bool:
+        return self.kernel.counts_features
 
     def factors(self, X: Array, Z: Array, room: float) -> Factors | None:
         seen = self._seen(X)

@@ -7,8 +7,8 @@ condition                                                               method
 ======================================================================  =====================================
 the kernel is not proved positive semi-definite, or a shift is 0, and   Cholesky
 a float32 copy of K fits in 40 % of the budget
-a float32 copy fits, and the engine computes no entries, nor has the     Cholesky
-kernel sparse factors: products would take as long as storing entries
+a float32 copy fits, and neither the engine computes the entries, nor   Cholesky
+has the kernel fast products: they would take as long as all entries
 a float32 copy fits, and Cholesky is predicted to be faster, or to      Cholesky
 take less than three times as long as the probe that would decide
 otherwise                                                               preconditioned conjugate gradients
@@ -178,7 +178,8 @@ class RegularisedSolve:
         """The solution by the method of the table, or by Cholesky if conjugate gradients fail and K fits."""
         if self.solver == "cholesky":
             return self._direct("as requested")
-        fast = self.K.runs_as_program or self._keep_factors()
+        K = self.K
+        fast = K.runs_as_program or self._keep_factors() or (K.has_fast_matmul and not K.kernel.counts_features)
         fits = self._fits()
         if self.solver == "auto" and fits and not (fast and self._most_rank() > 0):
             return self._direct(self._choice.reason)

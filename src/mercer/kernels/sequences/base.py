@@ -178,6 +178,10 @@ class WindowKernel(SequenceKernel):
             return comparing.matmul(self._compared(x), x if z is None else z, worth, v)
         return counts.matmul(x, z, patterns, self.span, v)
 
+    @property
+    def counts_features(self) -> bool:
+        return True
+
     def factors(self, X: Array, Z: Array, room: float) -> Factors | None:
         """The counts, with weights; None if comparing all windows is less work."""
         self._require_resolved()
