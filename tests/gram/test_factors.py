@@ -122,6 +122,17 @@ def test_components_by_factors_are_those_of_the_matrix(rng):
     np.testing.assert_allclose(found.eigenvalues_, exact.eigenvalues_, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("solver", "components"), [("nystroem", 4), ("dense", 4), ("auto", None)])
+def test_factors_are_kept_for_products_alone(solver, components, rng, monkeypatch):
+    """The plans of other ways do not count them."""
+    counting(monkeypatch)
+    held, original = [], KernelOperator.drop_factors
+    monkeypatch.setattr(KernelOperator, "drop_factors", lambda K: (original(K), held.append(K)))
+    model = KernelPCA(components, kernel=Spectrum(3).normalized(), solver=solver).fit(sequences(rng, 520, 10, 20))
+    assert "Krylov" not in model.report_.method
+    assert [K.has_factors for K in held] == [False]
+
+
 def by_their_length(X, Z):
     return np.array([[float(len(x) == len(z)) for z in Z] for x in X])
 

@@ -144,10 +144,9 @@ def test_prices_are_a_target(tmp_path):
     assert rest.columns == ["rooms"]
 
 
-@pytest.mark.parametrize(
-    "field", ["1" * 300_000 + "x", "(" + "1" * 300_000, "$" + "1," * 150_000, "1'000" * 60_000 + "x"]
-)
+@pytest.mark.parametrize("field", ["1" * 300_000, "(" + "1" * 300_000, "$" + "1," * 150_000, "1'000" * 60_000])
 def test_long_fields_take_linear_time(tmp_path, field):
-    """Ten times the length took a hundred times as long."""
+    """Patterns that take quadratic time would take minutes; all characters are those of numbers."""
+    field += "-"
     table = read(tmp_path, f'a;b\n"{field}";1\n"{field}";2\n')
     assert table.frame["a"].tolist() == [field, field]

@@ -471,6 +471,11 @@ class KernelOperator(TiledOperator):
             self.__dict__.pop("copies", None)
         return self._factors is not None
 
+    def drop_factors(self) -> None:
+        """Free the factors of `keep_factors`; products are the kernel's own again."""
+        self._factors = None
+        self.__dict__.pop("copies", None)
+
     def in_float32(self) -> Operator:
         """The operator with entries in float32 if that can hold the kernel's values, else the operator itself."""
         return self.astype(np.float32) if self.fits_float32 else self

@@ -191,7 +191,8 @@ class RegularisedSolve:
     def _keep_factors(self) -> bool:
         """Whether products are by sparse factors from now on."""
         kept = self.mercer and len(self.B) > SMALL and self.K.keep_factors(self.report.room)
-        self.report.memory_rows = self.K.copies
+        if kept:
+            self.report.memory_rows += self.K.copies
         return kept
 
     def _contest(self) -> Solution[Any]:

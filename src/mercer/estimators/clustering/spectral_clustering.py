@@ -200,7 +200,7 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """The eigenproblem by size: LAPACK, or block Krylov on K stored in float32 or not stored."""
         n = K.shape[0]
         if n > DENSE_BELOW and K.keep_factors(report.room):
-            report.memory_rows = K.copies
+            report.memory_rows += K.copies
         choice = choose_eigen(n, q, report.room, self.tol, seconds=eigen_seconds(K, report.d, q))
         report.method, report.reason = f"{choice.name}, {'stored' if choice.stored else 'matrix-free'}", choice.reason
         small = choice.name == "dense"

@@ -226,12 +226,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         n, size = K.shape[0], self._kernel_size(K)
         low_precision = self.tol >= 1e-6 and size.fits_float32
         k = n if self.n_components is None else self._checked_components(n)
-        if n > DENSE_BELOW:
+        if n > DENSE_BELOW and self.solver in ("auto", "krylov"):
             K.keep_factors(report.room)
         narrow = K.astype(np.float32)
         compared = K.copies if K.cheap else narrow.copies_of_few(WITNESSES, n)  # for the check of float32 products
         rows = narrow.copies + compared if low_precision else K.copies
         name = self._choose(n, k, report, eigen_seconds(K, report.d, k), rows, 4 if low_precision else 8)
+        if name != "krylov":  # their plans are without factors
+            K.drop_factors()
         if name == "nystroem":
             self._fit_landmarks(K, X, report)
             self._measure_residual(X, report)
