@@ -111,6 +111,8 @@ def test_thousands_and_signs_where_a_comma_may_be_decimal(tmp_path, fields, numb
     "fields",
     [
         ["$5", "€6", "$7"],  # two currencies
+        ["$5"] * 97 + ["€6"] * 3,
+        ["€5"] * 97 + ["$6"] * 3,
         ["$1.234", "$5.678", "$9"],  # thousands, or a price of petrol
         ["1,234;5", "2,345", "3"],
         ["$1.2.3", "$4.5.6", "$7.8.9"],

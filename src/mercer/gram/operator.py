@@ -50,9 +50,6 @@ FEATURES, GRAM = 1 << 22, 1 << 24
 POOL = 4
 """Rows for each pivot of a low-rank factor among which pivots are chosen, as for landmarks."""
 
-FACTORS_SHARE = 0.25
-"""Share of a memory that sparse factors may take; while a sum of kernels joins them, they take twice as much."""
-
 FEW_GROUPS = 8
 """With this many times fewer groups than features, sums by group are products with indicators of the groups: they take
 few multiplications, and do not copy the rows to sort them by group."""
@@ -454,27 +451,6 @@ class KernelOperator(TiledOperator):
         other._factors = self._factors
         other.__dict__ |= {name: value for name, value in self.__dict__.items() if name == "_own"}
         return other
-
-    def keep_factors(self, room: float) -> bool:
-        """Compute products by sparse factors from now on, if the kernel has them, of a quarter of `room` bytes or less.
-
-        Examples
-        --------
-        >>> from itertools import product
-        >>> from mercer import KernelOperator
-        >>> K = KernelOperator("spectrum(k=4)", ["".join(word) for word in product("abcd", repeat=5)])
-        >>> K.keep_factors(1e8), float((K @ np.ones(1024))[0])
-        (True, 16.0)
-        """
-        if self._factors is None and self.kernel.space.objects and self.kernel.has_fast_matmul and self.in_memory:
-            self._factors = self.kernel.factors(self.x.rows, self._others.rows, FACTORS_SHARE * room)
-            self.__dict__.pop("copies", None)
-        return self._factors is not None
-
-    def drop_factors(self) -> None:
-        """Free the factors of `keep_factors`; products are the kernel's own again."""
-        self._factors = None
-        self.__dict__.pop("copies", None)
 
     def in_float32(self) -> Operator:
         """The operator with entries in float32 if that can hold the kernel's values, else the operator itself."""

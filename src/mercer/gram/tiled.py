@@ -35,6 +35,9 @@ CHUNK = 1 << 23
 ACROSS = 8
 """A block of few rows is computed for at least this many times as many columns, so that rows are seldom copied."""
 
+FACTORS_SHARE = 0.25
+"""Share of a memory that sparse factors may take; while a sum of kernels joins them, they take twice as much."""
+
 
 class TiledOperator(Operator):
     """K(X, Z), or K(X, X) if Z is None, by plans of the tile engine."""
@@ -214,6 +217,28 @@ class TiledOperator(Operator):
     def _expression(self) -> Expression | None:
         """The traced formula of a kernel on vectors; None for others."""
         return trace_or_none(self.kernel) if self.kernel.space.vectors else None
+
+    def keep_factors(self, room: float) -> bool:
+        """Compute products by sparse factors from now on, if the kernel has them, of a quarter of `room` bytes or less.
+
+        Examples
+        --------
+        >>> from itertools import product
+        >>> import numpy as np
+        >>> from mercer import KernelOperator
+        >>> K = KernelOperator("spectrum(k=4)", ["".join(word) for word in product("abcd", repeat=5)])
+        >>> K.keep_factors(1e8), float((K @ np.ones(1024))[0])
+        (True, 16.0)
+        """
+        if self._factors is None and self.kernel.space.objects and self.kernel.has_fast_matmul and self.in_memory:
+            self._factors = self.kernel.factors(self.x.rows, self._others.rows, FACTORS_SHARE * room)
+            self.__dict__.pop("copies", None)
+        return self._factors is not None
+
+    def drop_factors(self) -> None:
+        """Free the factors of `keep_factors`; products are the kernel's own again."""
+        self._factors = None
+        self.__dict__.pop("copies", None)
 
     @property
     def has_factors(self) -> bool:
