@@ -12,7 +12,7 @@ __device__ inline void sum_across(REAL (&rows)[WIDE]) {
 
 // Rows [i0, i1) times the R columns of v, over the columns from bounds[s] to bounds[s + 1], into row i - i0 of part s of
 // `out`; the first row of v belongs to column j0.
-extern "C" __global__ void __launch_bounds__(SIDE* SIDE, R == 1 ? 2 : 1)
+extern "C" __global__ void __launch_bounds__(SIDE* SIDE, 2)
     multiply(const Index* at, const REAL* numbers, Index rows, Index columns, Index i0, Index i1, Index j0,
              const Index* bounds, const REAL* v, double* out) {
     const Plan plan{at, numbers, rows, columns};

@@ -198,7 +198,7 @@ class CudaTiles:
 
     def _product_jobs(self, i0: int, i1: int, bounds: Array, v: Array, out: Array, transposed: bool) -> Iterator[Job]:
         first, last, vectors = int(bounds[0]), int(bounds[-1]), v.shape[1]
-        width = VECTORS if vectors > 1 else 1
+        width = min(VECTORS, 1 << (vectors - 1).bit_length())
         kernels = self._kernels(width, transposed)
         height, along = self.room.product(min(len(bounds) - 1, self.room.parts), width)
         for a, b in _runs(i0, i1, height):
