@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.engine.backend import spare_threads
+from mercer.engine.backend import device_in_use, spare_threads
 from mercer.events import StageDone, StageStarted, emit
 from mercer.numerals import counted
 from mercer.points import apart, human, require
@@ -171,7 +171,8 @@ class Report:
     def predict(self, seconds: float, *stages: str) -> None:
         """Record the seconds predicted for these stages; `lines` shows them with the measured ones.
 
-        If two predictions share a stage, the longer one is kept.
+        If two predictions share a stage, the longer one is kept. Where a device computes none is: the rates are the
+        processor's.
 
         >>> report = Report()
         >>> report.predict(2.0, "kernel matrix", "eigenvalues")
@@ -179,6 +180,8 @@ class Report:
         >>> report.predicted
         {'kernel matrix + eigenvalues': 2.0}
         """
+        if device_in_use():
+            return
         shared = {names: s for names, s in self.predicted.items() if set(names.split(" + ")) & set(stages)}
         if seconds > max(shared.values(), default=0.0):
             others = {names: s for names, s in self.predicted.items() if names not in shared}
