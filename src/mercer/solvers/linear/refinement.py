@@ -134,9 +134,10 @@ class RefinedConjugateGradients(Solver[LinearSystem, RefinedState]):
 
     def _round(self, state: RefinedState) -> ConjugateGradients:
         """The inner solver, with the tolerance that the outer one needs or that low-precision entries allow."""
-        wanted = min(0.8 * self.tol / float(np.max(state.residuals)), 0.5)
+        left = self.tol / float(np.max(state.residuals))
         if state.precision == "float64":
-            return ConjugateGradients(tol=wanted)
+            return ConjugateGradients(tol=min(0.8 * left, 0.5))
+        wanted = 0.5 * min(left, 1.0)  # the true residual is larger than the recurrence's, and another round is dearer
         rounds = np.ceil(np.log(wanted) / np.log(self.inner)) if wanted > 0 else np.inf
         tol = min(max(wanted ** (1 / rounds), self.inner), 0.5)
         return ConjugateGradients(tol=tol, max_steps=PATIENCE, certify=False)
