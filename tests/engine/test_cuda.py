@@ -24,6 +24,7 @@ from mercer.engine.cuda.source import Source
 from mercer.engine.cuda.tiles import _symmetric_parts
 from mercer.engine.opcodes import OperandKind, Operation, Pairing
 from mercer.errors import DeviceError, InvalidInput
+from mercer.gram import tiles as sweep
 from mercer.gram.roundings import roundings
 from mercer.testing.engines import ENGINE_CHECKS
 
@@ -123,6 +124,22 @@ def test_two_devices_give_the_bits_of_one(engine):
     for a, b in zip(*found, strict=True):
         np.testing.assert_array_equal(a, b)
     np.testing.assert_allclose(found[0][2], exact_distances(rows) @ rows[:, :2], rtol=1e-5)
+
+
+@compiler
+@pytest.mark.parametrize("vectors", [1, 2, 3, 4, 6])
+def test_a_product_with_a_symmetric_matrix_is_one_on_a_device(engine, monkeypatch, rng, vectors):
+    """Whatever threads of a host would keep for mirror images: the device computes both; and one kernel for 3 or 4."""
+    monkeypatch.setattr(backend, "engine", lambda: engine)
+    monkeypatch.setattr(sweep, "OTHERS", 1 << 10)
+    monkeypatch.setattr(sweep, "NARROWEST", 16)
+    products, widths, product, text = [], set(), tiles.CudaTiles._product, Source.text
+    monkeypatch.setattr(tiles.CudaTiles, "_product", lambda *given: products.append(given) or product(*given))
+    monkeypatch.setattr(Source, "text", lambda one, width: widths.add(width) or text(one, width))
+    X, V = rng.standard_normal((99, 3)), rng.standard_normal((99, vectors))
+    found = KernelOperator("gaussian(gamma=0.3)", X) @ V
+    np.testing.assert_allclose(found, np.exp(-0.3 * exact_distances(X)) @ V, atol=1e-12)
+    assert (len(products), widths) == (1, {1 if vectors == 1 else 2 if vectors == 2 else 4})
 
 
 def exact_distances(rows):
@@ -252,7 +269,7 @@ def test_all_pairings_operations_and_consumers_compile(dtype, tensor, architectu
     one = TileProgram(dtype, (TilePairing(Pairing.DOT),))  # whose threads have 8 × 8 pairs in float32
     light = Source(one, (128,), (Way(tensor=tensor),), 0, 0, 16, transposed=True)
     for source in (everything(dtype, 1100 if tensor else 300, tensor), light):
-        for vectors, kernel in ((0, b"entries"), (1, b"multiply"), (4, b"multiply")):
+        for vectors, kernel in ((0, b"entries"), (1, b"multiply"), (2, b"multiply"), (4, b"multiply")):
             assert kernel in cubin(source.text(vectors), architecture, keep=False).code
 
 

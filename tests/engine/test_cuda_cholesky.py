@@ -1,4 +1,4 @@
-"""Cholesky factors in a device's memory: against those of arrays, and landmark ridge that is preconditioned by one."""
+"""Cholesky factors in a device's memory: against those of arrays, and landmark ridge that is preconditioned by them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from mercer.approx.nystroem_ridge import held_root
 from mercer.engine import backend
 from mercer.engine.cuda import cholesky
 from mercer.engine.cuda.arrays import DeviceArray
-from mercer.engine.cuda.cholesky import DeviceCholesky
+from mercer.engine.cuda.cholesky import DeviceFactors
 from mercer.engine.cuda.engine import CudaEngine
 from mercer.errors import InvalidInput
+from mercer.factorizations.factor import noise
 from mercer.ways import nystroem_ridge
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -43,28 +44,35 @@ def processor():
     mercer.use(None)
 
 
+def whole(triangle):
+    """T as an array."""
+    T = np.triu(np.asarray(triangle.above).astype(float))
+    for first in range(0, M, cholesky.BLOCK):
+        own = slice(first, first + cholesky.BLOCK)
+        T[own, own] = np.linalg.inv(np.asarray(triangle.inverses[own])[:, : len(X[own])].astype(float)).T
+    return T
+
+
 @pytest.mark.parametrize("block", [16, 65, 130, 1024])
 @pytest.mark.parametrize(("dtype", "given"), [(np.float32, {}), (np.float64, {}), (np.float32, TENSOR)])
-def test_it_is_the_factor_of_the_matrix(shared_folder, monkeypatch, rng, dtype, given, block):
+def test_they_are_the_factors_of_the_matrix(shared_folder, monkeypatch, rng, dtype, given, block):
     used(monkeypatch, shared_folder, **given)
     monkeypatch.setattr(cholesky, "BLOCK", block)
     eps = float(np.finfo(dtype).eps)
-    factor = KernelOperator("gaussian(gamma=0.3)", X.astype(dtype)).held_cholesky(SHIFT)
-    L = np.linalg.cholesky(A)
-    above = np.triu(np.ones((M, M), bool), 1)
-    for first in range(0, M, block):  # the blocks on the diagonal are kept as their inverses only
-        own = slice(first, first + block)
-        above[own, own] = False
-        inverse = np.asarray(factor.inverses[own])[:, : len(X[own])].astype(float)
-        np.testing.assert_allclose(inverse @ L[own, own], np.eye(len(inverse)), atol=1e3 * eps)
-    np.testing.assert_allclose(np.asarray(factor.upper)[above], L.T[above], atol=100 * eps)
+    found = KernelOperator("gaussian(gamma=0.3)", X.astype(dtype)).held_factors(SHIFT, 0.5)
+    T, U = whole(found.T), whole(found.U)
+    np.testing.assert_allclose(T, np.linalg.cholesky(A).T, atol=100 * eps)
+    expected = np.linalg.cholesky(T @ T.T + 0.5 * np.eye(M)).T
+    np.testing.assert_allclose(U, expected, atol=100 * eps * np.abs(expected).max())
     B = rng.standard_normal((M, 5)) * [1, 1e-50, 1e50, 0, 1]
-    found = factor.solve(B)
-    assert found.dtype == np.float64
     size = np.abs(B).max(axis=0)
     size[size == 0] = 1
-    assert np.all(np.abs(A @ found - B) / size <= 3e4 * eps)  # the condition number of A is about 3000
-    assert not found[:, 3].any()
+    # They are exact solutions for what is stored: T⁻¹ and T⁻ᵀ belong together.
+    for solved, matrix in ((found.solve, U @ T), (found.solve_transposed, (U @ T).T), (found.inverse, T.T @ T)):
+        own = solved(B)
+        assert own.dtype == np.float64
+        assert not own[:, 3].any()
+        assert np.all(np.abs(matrix @ own - B) / size <= 1e-10)
 
 
 @pytest.mark.parametrize("free", [1 << 30, 200_000])
@@ -72,21 +80,22 @@ def test_rows_that_do_not_fit_are_multiplied_in_parts(shared_folder, monkeypatch
     device = used(monkeypatch, shared_folder)
     monkeypatch.setattr(cholesky, "BLOCK", 16)
     device.memory = free
-    whole = KernelOperator("gaussian(gamma=0.3)", X).held_cholesky(SHIFT)
+    found = KernelOperator("gaussian(gamma=0.3)", X).held_factors(SHIFT, 0.5)
     B = np.ones((M, 1))
-    np.testing.assert_allclose(A @ whole.solve(B), B, atol=1e-10)
+    np.testing.assert_allclose(A @ found.inverse(B), B, atol=1e-10)
+    np.testing.assert_allclose(A @ (A + 0.5 * np.eye(M)) @ found.solve(found.solve_transposed(B)), B, atol=1e-9)
 
 
 def test_a_matrix_that_is_not_definite_has_none(shared_folder, monkeypatch):
     used(monkeypatch, shared_folder)
     monkeypatch.setattr(cholesky, "BLOCK", 16)
-    assert KernelOperator("gaussian(gamma=1e-9)", X.astype(np.float32)).held_cholesky(1e-12) is None
-    assert KernelOperator("-dot", X).held_cholesky(0.0) is None
+    assert KernelOperator("gaussian(gamma=1e-9)", X.astype(np.float32)).held_factors(1e-12, 1.0) is None
+    assert KernelOperator("-dot", X).held_factors(0.0, 1.0) is None
 
 
 def test_only_one_device_with_memory_of_its_own_keeps_one(shared_folder, monkeypatch):
     K = KernelOperator("gaussian(gamma=0.3)", X)
-    assert (K.cholesky_rows, K.held_cholesky(SHIFT)) == (0, None)
+    assert (K.cholesky_rows, K.held_factors(SHIFT, 1.0)) == (0, None)
     device = used(monkeypatch, shared_folder)
     device.memory = 500_000
     assert KernelOperator("gaussian(gamma=0.3)", X).cholesky_rows == int(np.sqrt(0.8 * 500_000 / 4))
@@ -95,7 +104,7 @@ def test_only_one_device_with_memory_of_its_own_keeps_one(shared_folder, monkeyp
     monkeypatch.setattr(backend, "_cuda", lambda *_: two)
     mercer.use("cuda")
     K = KernelOperator("gaussian(gamma=0.3)", X)
-    assert (K.cholesky_rows, K.held_cholesky(SHIFT)) == (0, None)
+    assert (K.cholesky_rows, K.held_factors(SHIFT, 1.0)) == (0, None)
 
 
 @pytest.mark.parametrize("along", [True, False])
@@ -107,13 +116,12 @@ def test_products_and_differences_of_tables(shared_folder, rng, dtype, along):
     part = table[3:60].columns(5, 30)
     given = values[3:60, 5:30].astype(float)
     part, given = (part, given) if along else (part.T, given.T)
-    v = rng.standard_normal((given.shape[1], 4)).astype(dtype)
-    start = rng.standard_normal((len(given), 4)).astype(dtype)
+    v, start = (rng.standard_normal((count, 4)) for count in given.shape[::-1])
     out, there = (DeviceArray.of(device, start) for _ in range(2))
     part.times(DeviceArray.of(device, v), out, out)
-    np.testing.assert_allclose(np.asarray(out), start - given @ v, atol=100 * eps)
+    np.testing.assert_allclose(np.asarray(out), start - given @ v, atol=1e-13)
     part.times(DeviceArray.of(device, v), there)
-    np.testing.assert_allclose(np.asarray(there), given @ v, atol=100 * eps)
+    np.testing.assert_allclose(np.asarray(there), given @ v, atol=1e-13)
     other = rng.standard_normal(given.shape).astype(dtype)
     part.subtract(DeviceArray.of(device, other))
     np.testing.assert_allclose(np.asarray(part), given - other, atol=4 * eps)
@@ -151,7 +159,7 @@ def test_landmark_ridge_is_the_processors(shared_folder, monkeypatch, rng, tol, 
     monkeypatch.setattr(nystroem_ridge, "LEAST_TOL", tol)
     monkeypatch.setattr(cholesky, "BLOCK", 32)
     kept = []
-    monkeypatch.setattr(DeviceCholesky, "of", lambda *given, of=DeviceCholesky.of: kept.append(of(*given)) or kept[-1])
+    monkeypatch.setattr(DeviceFactors, "of", lambda *given, of=DeviceFactors.of: kept.append(of(*given)) or kept[-1])
     there = fit()
     assert len(kept) == 1
     assert there.report_.residual <= tol
@@ -165,19 +173,21 @@ def test_landmark_ridge_is_the_processors(shared_folder, monkeypatch, rng, tol, 
 def test_tight_tolerances_are_for_the_processors_factor_if_it_has_room(shared_folder, monkeypatch, rng):
     used(monkeypatch, shared_folder)
     monkeypatch.setattr(nystroem_ridge, "LEAST_HELD", 100)
-    monkeypatch.setattr(DeviceCholesky, "of", lambda *_: pytest.fail("the device has factored"))
+    monkeypatch.setattr(DeviceFactors, "of", lambda *_: pytest.fail("the device has factored"))
     rows = rng.standard_normal((200, 3))
     KernelRidge(solver="nystroem", landmarks="uniform", n_landmarks=100).fit(rows, rows[:, 0])
 
 
-def test_the_factor_is_raised_until_it_is_definite_in_float32(shared_folder, monkeypatch):
+def test_a_matrix_is_raised_until_it_is_definite(shared_folder, monkeypatch):
     used(monkeypatch, shared_folder)
-    K = KernelOperator("gaussian(gamma=1e-4)", X)
-    root, jitter = held_root(K, 1e-12, 1000.0, 1e-3)
-    assert jitter > 0
-    V = np.random.default_rng(1).standard_normal((M, 2))
-    C = root.scale * (np.exp(-1e-4 * np.square(X[:, None] - X).sum(axis=2)) + root.shift * np.eye(M))
-    np.testing.assert_allclose(C @ root.solve(V), V, atol=1e-5)
-    np.testing.assert_allclose(root.norm, np.linalg.norm(C), rtol=0.7)
+    root, jitter = held_root(KernelOperator("gaussian(gamma=1e-4)", X), 1e-12, 1000.0)
+    assert jitter == 0  # but for its rounding
+    K = KernelOperator("exp(-0.01 * sqdist) - 0.01 * exp(-10 * sqdist)", X)  # with eigenvalues of about -0.01
+    root, jitter = held_root(K, 1e-12, 1000.0)
+    assert 0.005 <= jitter <= 0.2
+    K, V = K.toarray() + (jitter + noise(1.0, M, np.dtype(np.float32))) * np.eye(M), np.ones((M, 1))
+    np.testing.assert_allclose(K @ root.inverse(V), V, atol=1e-3)
+    np.testing.assert_allclose(root.scale**2 * (K @ K) @ root.solve(root.solve_transposed(V)), V, atol=1e-3)
+    np.testing.assert_allclose(root.norm, root.scale * np.linalg.norm(K), rtol=0.7)
     with pytest.raises(InvalidInput, match="choose other landmarks"):
-        held_root(KernelOperator("0 * dot", X), 1.0, 1000.0, 1e-3)
+        held_root(KernelOperator("0 * dot", X), 1.0, 1000.0)

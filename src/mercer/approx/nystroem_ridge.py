@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from mercer.engine.contract import HeldCholesky
+from mercer.engine.contract import HeldFactors
 from mercer.errors import InvalidInput, message
 from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.factorizations.factor import noise
@@ -30,13 +30,8 @@ and Pastur), so κ ≤ 4.4, and conjugate gradients take 7 steps for four digits
 κ ≤ 9 and 11 steps. Distant rows outside the sample cost more steps: 86 for 1e-10 on a table of houses."""
 
 
-REFINED = 1e-3
-"""Solutions with a factor in another memory are refined to this share of the tolerance."""
-EPSILON = float(np.finfo(np.float64).eps)
-ROUGH = 0.5
-"""A factor whose solutions leave more of the right side than this is too rough to be refined."""
 PROBES = 4
-"""Random vectors by which a factor is tried."""
+"""Random vectors by which ‖K_mm‖ is measured, if it is not stored."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,59 +58,36 @@ class TriangularRoot:
         """‖C‖, the root of the sum of squares."""
         return float(np.linalg.norm(self.C))
 
-    def in_low_precision(self) -> TriangularRoot:
-        """C as a system with entries in float32 takes it."""
-        return self
-
 
 @dataclass(frozen=True, eq=False)
 class HeldRoot:
-    r"""C = √(w/m) (K_mm + μI), by a factor of K_mm + μI in an engine's own memory.
-
-    Solutions are x ← x + (LLᵀ)⁻¹ (b − (K_mm + μI) x) with products in float64, as often as the tolerance asks.
+    r"""C = √(w/m) U T with TᵀT = K_mm and UᵀU = TTᵀ + μI, both in an engine's own memory.
 
     Parameters
     ----------
-    K_mm : Operator of shape (m, m)
-    factor : HeldCholesky
-        Of K_mm + μI.
-    shift : float
-        μ.
+    factors : HeldFactors
+        T and U, rounded to float32.
     scale : float
         √(w/m).
     norm : float
         ‖C‖, the root of the sum of squares.
-    rounds : int
-        How often a solution is refined.
     """
 
-    K_mm: Operator
-    factor: HeldCholesky
-    shift: float
+    factors: HeldFactors
     scale: float
-    norm: float = 0.0
-    rounds: int = 0
-
-    def inverse(self, V: Floats) -> Floats:
-        """(K_mm + μI)⁻¹ V."""
-        X = self.factor.solve(V)
-        for _ in range(self.rounds):
-            X += self.factor.solve(V - self.product(X))
-        return X
-
-    def product(self, V: Floats) -> Floats:
-        """(K_mm + μI) V."""
-        return np.asarray(self.K_mm @ V) + self.shift * V
+    norm: float
 
     def solve(self, V: Floats) -> Floats:
         """C⁻¹ V."""
-        return self.inverse(V) / self.scale
+        return np.asarray(self.factors.solve(V) / self.scale)
 
-    solve_transposed = solve
+    def solve_transposed(self, V: Floats) -> Floats:
+        """C⁻ᵀ V."""
+        return np.asarray(self.factors.solve_transposed(V) / self.scale)
 
-    def in_low_precision(self) -> HeldRoot:
-        """C as a system with entries in float32 takes it: its solutions have the factor's precision."""
-        return replace(self, rounds=0)
+    def inverse(self, V: Floats) -> Floats:
+        """K_mm⁻¹ V, but for the rounding of T."""
+        return np.asarray(self.factors.inverse(V))
 
 
 Root: TypeAlias = TriangularRoot | HeldRoot
@@ -191,8 +163,7 @@ class NystroemRidgeSystem(Operator):
         return np.asarray(self.K_nm.T.matmat(np.ascontiguousarray(weighted)), np.float64)
 
     def _astype(self, dtype: np.dtype[Any]) -> Operator:
-        root = self.root.in_low_precision() if dtype == np.float32 else self.root
-        return NystroemRidgeSystem(self.K_nm.astype(dtype), self.K_mm, self.alpha, root, self.weights)
+        return NystroemRidgeSystem(self.K_nm.astype(dtype), self.K_mm, self.alpha, self.root, self.weights)
 
 
 def nystroem_ridge_factor(
@@ -237,15 +208,11 @@ def nystroem_ridge_factor(
     return jittered_cholesky(K_nm.add_gram(some, scale, np.asfortranarray(alpha * K_mm)))
 
 
-def held_root(K_mm: KernelOperator, alpha: float, weight: float, tol: float, seed: int = 0) -> tuple[HeldRoot, float]:
-    r"""√(w/m) (K_mm + μI), μ = λm/w, for landmarks that stand for rows of weight w in sum, and the jitter.
+def held_root(K_mm: KernelOperator, alpha: float, weight: float, seed: int = 0) -> tuple[HeldRoot, float]:
+    r"""C with CᵀC = (w/m) K_mm (K_mm + μI), μ = λm/w, for landmarks that stand for rows of weight w in sum.
 
-    If rows are distributed as the landmarks, K_nmᵀ W K_nm ≈ (w/m) K_mm², and the matrix of the normal equations is
-    about (w/m) K_mm (K_mm + μI). For eigenvalues above μ that is CᵀC up to a factor of 2. Right sides have little in
-    the directions of the others. FALKON's preconditioner is right for those, too, by a second factor. For a residual of
-    10⁻³ it takes as many steps where tr K_mm (K_mm + μI)⁻¹ ≥ 0.7 m, two thirds at 0.56 m and a third at 0.3 m.
-
-    The jitter is what μ is raised by so that float32 numbers hold the factor. It changes C only, not the system.
+    If rows are distributed as the landmarks, K_nmᵀ W K_nm ≈ (w/m) K_mm², and CᵀC is about the matrix of the normal
+    equations: FALKON's preconditioner. C alone is rounded to float32; the system is not.
 
     Parameters
     ----------
@@ -255,40 +222,36 @@ def held_root(K_mm: KernelOperator, alpha: float, weight: float, tol: float, see
         λ.
     weight : float
         w.
-    tol : float
-        The tolerance of the solution.
     seed : int
-        Seed for the vectors by which the factor is tried.
+        Seed for the vectors by which ‖C‖ is measured.
 
     Returns
     -------
     C : HeldRoot
     jitter : float
+        By how much more than its rounding K_mm was raised, so that it has a factor in float32.
 
     Raises
     ------
     InvalidInput
-        If all entries of the diagonal are 0, or one is not finite.
+        If all entries of the diagonal are 0, or one is not finite, or K_mm has no factor at all.
 
     References
     ----------
     A. Rudi, L. Carratino, L. Rosasco (2017). FALKON: an optimal large scale kernel method. NeurIPS.
     """
-    m = K_mm.shape[0]
-    size, entries, wanted = float(np.max(np.abs(K_mm.diagonal()))), K_mm.in_float32(), alpha * m / weight
+    m, shift = K_mm.shape[0], alpha * K_mm.shape[0] / weight
+    diagonal, entries = np.asarray(K_mm.diagonal()), K_mm.in_float32()
     assert isinstance(entries, KernelOperator)
-    Z = np.random.default_rng([seed, 6]).choice([-1.0, 1.0], (m, PROBES))
-    shift = max(wanted, noise(size, m, entries.dtype))
-    while 0 < size < np.inf and shift <= 2 * m * size + wanted:
-        factor = entries.held_cholesky(shift)
-        if factor is not None:
-            root = HeldRoot(K_mm, factor, shift, float(np.sqrt(weight / m)))
-            norm = root.scale * float(np.linalg.norm(root.product(Z))) / np.sqrt(PROBES)
-            left = float(np.linalg.norm(Z - root.product(root.inverse(Z)))) / float(np.linalg.norm(Z))
-            if left <= ROUGH:
-                rounds = int(np.ceil(np.log(REFINED * max(tol, EPSILON)) / np.log(max(left, EPSILON))))
-                return replace(root, norm=norm, rounds=max(rounds - 1, 0)), shift - wanted
-        shift *= 10
+    size = float(np.max(np.abs(diagonal)))
+    jitter = rounding = noise(size, m, entries.dtype)
+    while 0 < size < np.inf and jitter <= 2 * m * size:
+        factors = entries.held_factors(jitter, shift)
+        if factors is not None:
+            Z = np.random.default_rng([seed, 6]).choice([-1.0, 1.0], (m, PROBES))
+            square = float(np.sum((K_mm @ Z) ** 2)) / PROBES + shift * float(np.sum(diagonal))  # E ‖Kz‖² = ‖K‖²
+            return HeldRoot(factors, float(np.sqrt(weight / m)), float(np.sqrt(weight / m * square))), jitter - rounding
+        jitter *= 10
     given = "landmarks whose rows of K are 0, not finite, or not those of a Mercer kernel"
     raise InvalidInput(message("held_root", given, "choose other landmarks"))
 

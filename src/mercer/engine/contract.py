@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mercer.engine.opcodes import OperandKind, Pairing
 
 __all__ = [
-    "LOOPS", "NOTHING", "Capabilities", "Code", "Engine", "HeldCholesky", "NormAccuracy", "Operand", "Tall",
+    "LOOPS", "NOTHING", "Capabilities", "Code", "Engine", "HeldFactors", "NormAccuracy", "Operand", "Tall",
     "TilePairing", "TileProgram", "TileRows", "Tiles",
 ]  # fmt: skip
 
@@ -148,11 +148,20 @@ class Tall(Protocol):
         """The rows with these indices."""
 
 
-class HeldCholesky(Protocol):
-    """A Cholesky factor in an engine's own memory."""
+class HeldFactors(Protocol):
+    """Upper triangular T and U in an engine's own memory, TᵀT = A and UᵀU = TTᵀ + sI, so (UT)ᵀ(UT) = A(A + sI).
+
+    They are rounded to the precision of the entries. What they give for B of shape (m, c) is computed in float64.
+    """
 
     def solve(self, B: Array) -> Array:
-        """(LLᵀ)⁻¹ B for B of shape (m, c), in the precision of the factor, as float64."""
+        """(UT)⁻¹ B."""
+
+    def solve_transposed(self, B: Array) -> Array:
+        """(UT)⁻ᵀ B."""
+
+    def inverse(self, B: Array) -> Array:
+        """T⁻¹T⁻ᵀ B, which is A⁻¹ B but for the rounding of T."""
 
 
 @dataclass(frozen=True)
@@ -252,19 +261,23 @@ class Engine(ABC):
         return None
 
     def cholesky_rows(self) -> int:
-        """The most rows of a matrix of float32 entries that `kept_cholesky` has room for; 0 if it keeps none."""
+        """The most rows of a matrix of float32 entries that `kept_factors` has room for; 0 if it keeps none."""
         return 0
 
-    def kept_cholesky(self, tiles: object, shift: float, largest: float) -> HeldCholesky | None:
-        """The factor of A + shift·I for the square matrix A of these tiles, whose largest entry is at most `largest`.
+    def kept_factors(self, tiles: object, jitter: float, shift: float, largest: float) -> HeldFactors | None:
+        """The factors of A + jitter·I, s = shift, for the square matrix A of these tiles with entries up to `largest`.
 
-        None if A + shift·I is not positive definite in the precision of the entries, or if the engine keeps none.
+        None if A + jitter·I is not positive definite in the precision of the entries, or if the engine keeps none.
         """
         return None
 
     def piece(self, tiles: object) -> float:
         """Operations of one thread on these tiles between two interrupt checks."""
         return PIECE
+
+    def mirrors(self, tiles: object) -> bool:
+        """Whether a symmetric product uses each entry for its mirror image, too, and not both are computed anyway."""
+        return True
 
     def makes_entries(self, tiles: object) -> bool:
         """Whether `smo` takes these tiles instead of a stored matrix."""

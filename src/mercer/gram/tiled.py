@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.engine import backend
-from mercer.engine.contract import HeldCholesky
+from mercer.engine.contract import HeldFactors
 from mercer.gram import tiles as sweep
 from mercer.gram.data import Data
 from mercer.gram.registers import DoesNotFit
@@ -190,13 +190,16 @@ class TiledOperator(Operator):
 
     @property
     def cholesky_rows(self) -> int:
-        """The most rows for which `held_cholesky` has room; 0 if the engine has no memory of its own."""
+        """The most rows for which `held_factors` has room; 0 if the engine has no memory of its own."""
         return backend.engine().cholesky_rows() if self._in_plan else 0
 
-    def held_cholesky(self, shift: float) -> HeldCholesky | None:
-        """The factor of K + shift·I in the engine's own memory; None if it has none, or K + shift·I is not definite."""
-        largest = float(np.max(np.abs(self.diagonal()), initial=0.0)) + shift
-        return backend.engine().kept_cholesky(self._tiles(), shift, largest)
+    def held_factors(self, jitter: float, shift: float) -> HeldFactors | None:
+        """T and U with TᵀT = K + jitter·I and UᵀU = TTᵀ + shift·I in the engine's own memory.
+
+        None if it has none, or K + jitter·I is not positive definite in the precision of the entries.
+        """
+        largest = float(np.max(np.abs(self.diagonal()), initial=0.0))
+        return backend.engine().kept_factors(self._tiles(), jitter, shift, largest)
 
     @property
     def _in_plan(self) -> bool:

@@ -140,6 +140,7 @@ def multiply(tiles: Tiles, V: Array, rows: int, work: float, symmetric: bool) ->
     out = np.zeros((rows, r))
     if not r:
         return out
+    symmetric = symmetric and backend.engine().mirrors(tiles)
     height, width, symmetric = _piece(_share(tiles), tiles.row_block, rows, m, r, work, symmetric)
     for i0 in range(0, rows, height):
         i1 = min(i0 + height, rows)

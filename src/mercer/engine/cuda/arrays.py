@@ -24,8 +24,8 @@ BLOCKS = 1024
 """The most blocks of a launch on each side."""
 SCALED, EACH = 14, 1 << 20
 """The power of two to which the largest number is scaled for tensor cores, and what stands for a scale of each row."""
-TOGETHER = 4
-"""Vectors that a table is multiplied by at a time."""
+TOGETHER, LINES = 4, 4
+"""Vectors that a table is multiplied by at a time, and rows for which a block of threads reads them once."""
 
 
 def adopted(device: Device, number: int, X: Any, stream: int) -> DeviceArray | None:
@@ -122,13 +122,14 @@ class DeviceArray:
         given._launch("subtracted", self.dtype, given.shape, [into, *into.strides])
 
     def times(self, v: DeviceArray, out: DeviceArray, start: DeviceArray | None = None) -> None:
-        """The product A v into `out`, or start − A v; v and the others have `TOGETHER` columns, side by side.
+        """The product A v into `out`, or start − A v; v and the others are float64, and have `TOGETHER` columns.
 
         `out` may be `start`, and no part of v.
         """
-        lines = len(self) if self.strides[1] == 1 else -(-len(self) // self.device.side**2)
+        threads = self.device.side**2
+        blocks = -(-len(self) // (LINES if self.strides[1] == 1 else threads))
         given: list[int | Buffer] = [v, 0 if start is None else start, out]
-        self._launch("multiplied", self.dtype, (lines * self.device.side**2, 1), given)
+        self._launch("multiplied", np.dtype(np.float64), (blocks * threads, 1), given)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self._copied(), dtype)
@@ -217,6 +218,6 @@ class DeviceArray:
 def _source(given: str, computed: str, threads: int) -> str:
     """What is done with rows of such numbers, as CUDA C++."""
     lines = [f"typedef {given} FROM;", f"typedef {computed} REAL;", f"constexpr int EACH = {EACH};"]
-    lines.append(f"constexpr int THREADS = {threads}, SCALED = {SCALED}, TOGETHER = {TOGETHER};")
+    lines.append(f"constexpr int THREADS = {threads}, SCALED = {SCALED}, TOGETHER = {TOGETHER}, LINES = {LINES};")
     text = files("mercer.engine.cuda").joinpath("rows.cu").read_text(encoding="utf-8")
     return "\n".join([*lines, text])

@@ -1,9 +1,10 @@
-"""The Cholesky factor of a matrix of tiles, in the memory of a device."""
+"""Cholesky factors of a matrix of tiles, in the memory of a device."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import isqrt, sqrt
 
 import numpy as np
@@ -14,32 +15,108 @@ from mercer.engine.cuda.devices import Array, Device
 from mercer.engine.cuda.tall import dots
 from mercer.engine.cuda.tiles import CudaTiles
 
-__all__ = ["DeviceCholesky"]
+__all__ = ["DeviceFactors", "Triangle"]
 
 BLOCK = 1024
 """Rows that the host factors at a time, in float64."""
 SHARE = 0.8
-"""The share of the free memory that a factor may take."""
+"""The share of the free memory that factors may take."""
 PART = 4
 """Rows that are multiplied take at most this part of the free memory besides."""
+WIDE = np.dtype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
-class DeviceCholesky:
-    """A + μI = LLᵀ, by block columns of L: L_ik = (A_ik − Σ_{j<k} L_ij L_kjᵀ) L_kk⁻ᵀ.
-
-    The blocks L_kk and their inverses are computed on the host; all else are dot products of rows with rows.
+class Triangle:
+    """An upper triangular T. Its products are summed in float64, so that T⁻¹ and T⁻ᵀ are those of what is stored.
 
     Parameters
     ----------
-    upper : DeviceArray of shape (m, m)
-        Lᵀ in the upper triangle.
+    above : DeviceArray of shape (m, m)
+        T in the blocks above the diagonal.
     inverses : DeviceArray of shape (m, BLOCK)
-        L_kk⁻¹, one above the other.
+        T_kk⁻ᵀ for the blocks on the diagonal, one above the other.
     """
 
-    upper: DeviceArray
+    above: DeviceArray
     inverses: DeviceArray
+
+    @classmethod
+    def of(
+        cls, upper: DeviceArray, shift: float, largest: float, rows: Callable[[int, int], DeviceArray] | None = None
+    ) -> Triangle | None:
+        """T in the place of the upper triangle of A, TᵀT = A + shift·I; None if that is not positive definite.
+
+        By rows of blocks, T_kj = T_kk⁻ᵀ (A_kj − Σ_{i<k} T_ikᵀ T_ij). Blocks on the diagonal are factored on the host;
+        all else are dot products. `largest` bounds the entries of A, which `rows` gives if they are not there yet.
+        """
+        m, device = len(upper), upper.device
+        upper = replace(upper, known=sqrt(largest + shift))
+        made = cls(upper, DeviceArray.empty(device, (m, min(BLOCK, m)), upper.dtype))
+        for first, last in _blocks(m):
+            row = upper[first:last]
+            if rows is not None:
+                row.write(rows(first, last))
+            if first:
+                made._subtract_known(first, last)
+            factor = _factored(np.asarray(row.columns(first, last), WIDE) + shift * np.eye(last - first))
+            if factor is None:
+                return None
+            inverse = made._inverse(first, last)
+            for place, values in ((row.columns(first, last), factor.T), (inverse, _inverse(factor))):
+                place.write(DeviceArray.of(device, np.ascontiguousarray(values, upper.dtype)))
+            if last < m:
+                rest = replace(row.columns(last, m), known=largest + shift)
+                rest.write(dots(inverse, rest.T).held(0, last - first))
+        return made
+
+    def _subtract_known(self, first: int, last: int) -> None:
+        """A_kj − Σ_{i<k} T_ikᵀ T_ij for a block k and all j ≥ k, some columns at a time."""
+        above = self.above[:first]
+        for start, end in _parts(first, len(self.above), above):
+            known = dots(above.columns(first, last).T, above.columns(start, end).T).held(0, last - first)
+            self.above[first:last].columns(start, end).subtract(known)
+
+    def solve(self, X: DeviceArray) -> DeviceArray:
+        """T⁻¹ X from the last block to the first; X is used up."""
+        out = DeviceArray.empty(X.device, X.shape, X.dtype)
+        for first, last, above, _, inverse in reversed(self._steps):
+            inverse.T.times(X[first:last], out[first:last])
+            above.times(out[first:last], X[:first], X[:first])
+        return out
+
+    def solve_transposed(self, X: DeviceArray) -> DeviceArray:
+        """T⁻ᵀ X from the first block to the last; X is used up."""
+        out = DeviceArray.empty(X.device, X.shape, X.dtype)
+        for first, last, _, right, inverse in self._steps:
+            inverse.times(X[first:last], out[first:last])
+            right.T.times(out[first:last], X[last:], X[last:])
+        return out
+
+    @cached_property
+    def _steps(self) -> list[tuple[int, int, DeviceArray, DeviceArray, DeviceArray]]:
+        """Where each block on the diagonal begins and ends, what is above it and right of it, and T_kk⁻ᵀ.
+
+        What is solved is taken from all that is not, so that products have many rows, one for each thread.
+        """
+        T, m = self.above, len(self.above)
+        return [(i, j, T[:i].columns(i, j), T[i:j].columns(j, m), self._inverse(i, j)) for i, j in _blocks(m)]
+
+    def _inverse(self, first: int, last: int) -> DeviceArray:
+        return self.inverses[first:last].columns(0, last - first)
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceFactors:
+    """T and U with TᵀT = A and UᵀU = TTᵀ + sI, in the two triangles of one array.
+
+    Parameters
+    ----------
+    T, U : Triangle
+    """
+
+    T: Triangle
+    U: Triangle
 
     @staticmethod
     def most_rows(device: Device) -> int:
@@ -47,70 +124,61 @@ class DeviceCholesky:
         return isqrt(int(SHARE * device.free() / 4))
 
     @classmethod
-    def of(cls, tiles: CudaTiles, shift: float, largest: float) -> DeviceCholesky | None:
-        """Factor A + shift·I, whose largest entry is at most `largest`; None if it is not positive definite."""
-        m, device = tiles.rows, tiles.device
-        upper = DeviceArray.empty(device, (m, m), tiles.dtype, sqrt(largest))
-        made = cls(upper, DeviceArray.empty(device, (m, min(BLOCK, m)), tiles.dtype))
-        for first, last in _blocks(m):
-            row = upper[first:last]
-            row.write(tiles.held(first, last))
-            if first:
-                made._subtract_known(first, last)
-            factor = _factored(np.asarray(row.columns(first, last), np.float64) + shift * np.eye(last - first))
-            if factor is None:
-                return None
-            inverse = made._inverse(first, last)
-            for place, values in ((row.columns(first, last), factor.T), (inverse, _inverse(factor))):
-                place.write(DeviceArray.of(device, np.ascontiguousarray(values, tiles.dtype)))
-            if last < m:
-                rest = replace(row.columns(last, m), known=largest)
-                rest.write(dots(inverse, rest.T).held(0, last - first))
-        return made
-
-    def _subtract_known(self, first: int, last: int) -> None:
-        """A_kj − Σ_{i<k} L_ki L_jiᵀ for a block k and all j ≥ k, some columns at a time."""
-        above, m = self.upper[:first], len(self.upper)
-        width = max(BLOCK, self.upper.device.free() // (PART * first * self.upper.dtype.itemsize))
-        for start in range(first, m, width):
-            end = min(start + width, m)
-            known = dots(above.columns(first, last).T, above.columns(start, end).T).held(0, last - first)
-            self.upper[first:last].columns(start, end).subtract(known)
+    def of(cls, tiles: CudaTiles, jitter: float, shift: float, largest: float) -> DeviceFactors | None:
+        """Factor the matrix of the tiles plus jitter·I; its entries are at most `largest`."""
+        both = DeviceArray.empty(tiles.device, (tiles.rows, tiles.rows), tiles.dtype)
+        T = Triangle.of(both, jitter, largest, tiles.held)
+        if T is None:
+            return None
+        U = Triangle.of(both.T, shift, _square(T.above))
+        return None if U is None else cls(T, U)
 
     def solve(self, B: Array) -> Array:
-        """(A + μI)⁻¹ B, in the precision of the factor, as float64."""
-        B = np.asarray(B, np.float64)
-        size = np.max(np.abs(B), axis=0, initial=0.0)  # in float32 a residual of 1e-50 is 0, but its direction is not
-        size = np.where((size > 0) & np.isfinite(size), size, 1.0)
+        """(U T)⁻¹ B."""
+        return self._each(B, lambda X: self.T.solve(self.U.solve(X)))
+
+    def solve_transposed(self, B: Array) -> Array:
+        """(U T)⁻ᵀ B."""
+        return self._each(B, lambda X: self.U.solve_transposed(self.T.solve_transposed(X)))
+
+    def inverse(self, B: Array) -> Array:
+        """A⁻¹ B."""
+        return self._each(B, lambda X: self.T.solve(self.T.solve_transposed(X)))
+
+    def _each(self, B: Array, solved: Callable[[DeviceArray], DeviceArray]) -> Array:
+        """The solutions in float64, for some columns at a time."""
         out = np.empty(B.shape)
         for c in range(0, B.shape[1], TOGETHER):
-            some = slice(c, min(c + TOGETHER, B.shape[1]))
-            X = np.zeros((len(B), TOGETHER), self.upper.dtype)
-            X[:, : some.stop - c] = B[:, some] / size[some]
-            out[:, some] = np.asarray(self._solved(DeviceArray.of(self.upper.device, X)))[:, : some.stop - c]
-        return np.asarray(out * size)
+            some = B[:, c : c + TOGETHER]
+            X = np.zeros((len(B), TOGETHER))
+            X[:, : some.shape[1]] = some
+            out[:, c : c + TOGETHER] = np.asarray(solved(DeviceArray.of(self.T.above.device, X)))[:, : some.shape[1]]
+        return out
 
-    def _solved(self, X: DeviceArray) -> DeviceArray:
-        """L y = x from the first block to the last, and Lᵀ x = y back."""
-        m, own = len(X), DeviceArray.empty(X.device, (min(BLOCK, len(X)), TOGETHER), X.dtype)
-        blocks = list(_blocks(m))
-        for first, last in blocks:
-            part = own[: last - first]
-            self._inverse(first, last).times(X[first:last], part)
-            X[first:last].write(part)
-            self.upper[first:last].columns(last, m).T.times(part, X[last:], X[last:])
-        for first, last in reversed(blocks):
-            part = own[: last - first]
-            self.upper[first:last].columns(last, m).times(X[last:], part, X[first:last])
-            self._inverse(first, last).T.times(part, X[first:last])
-        return X
 
-    def _inverse(self, first: int, last: int) -> DeviceArray:
-        return self.inverses[first:last].columns(0, last - first)
+def _square(T: DeviceArray) -> float:
+    """TTᵀ in the place of the lower triangle and the diagonal, and its largest number.
+
+    Row i has the columns from i on of T only, so its diagonal block is not needed after it.
+    """
+    largest = 0.0
+    for first, last in _blocks(len(T)):
+        right = T.columns(first, len(T))
+        for start, end in _parts(0, last, right.T):
+            T[first:last].columns(start, end).write(dots(right[first:last], right[start:end]).held(0, last - first))
+        largest = max(largest, float(np.diagonal(np.asarray(T[first:last].columns(first, last))).max()))
+    return largest
 
 
 def _blocks(m: int) -> Iterator[tuple[int, int]]:
     return ((first, min(first + BLOCK, m)) for first in range(0, m, BLOCK))
+
+
+def _parts(first: int, last: int, table: DeviceArray) -> Iterator[tuple[int, int]]:
+    """Runs of whole blocks of the columns of a table, of which a copy has room."""
+    free = table.device.free() // (PART * len(table) * table.dtype.itemsize)
+    width = max(1, free // BLOCK) * BLOCK
+    return ((start, min(start + width, last)) for start in range(first, last, width))
 
 
 def _factored(A: Array) -> Array | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from mercer.engine.contract import LOOPS, Capabilities, Engine, TileProgram, TileRows
 from mercer.engine.cuda.arrays import DeviceArray
-from mercer.engine.cuda.cholesky import DeviceCholesky
+from mercer.engine.cuda.cholesky import DeviceFactors
 from mercer.engine.cuda.devices import Array, Device
 from mercer.engine.cuda.shared import SharedTiles
 from mercer.engine.cuda.sides import STAGED
@@ -45,6 +45,9 @@ class CudaEngine(Engine):
         """Operations on these tiles between two interrupt checks, for one of the host's threads."""
         return PIECE / self.threads() if isinstance(tiles, CudaTiles) else super().piece(tiles)
 
+    def mirrors(self, tiles: object) -> bool:
+        return not isinstance(tiles, CudaTiles)
+
     def adopted(self, X: Any) -> DeviceArray | None:
         """Rows that lie on the device, if one device is in use: several would read them from each other."""
         return self._devices[0].adopted(X) if len(self._devices) == 1 else None
@@ -68,12 +71,12 @@ class CudaEngine(Engine):
         return TallMatrix.product(tiles, R)
 
     def cholesky_rows(self) -> int:
-        return DeviceCholesky.most_rows(self._devices[0]) if len(self._devices) == 1 else 0
+        return DeviceFactors.most_rows(self._devices[0]) if len(self._devices) == 1 else 0
 
-    def kept_cholesky(self, tiles: object, shift: float, largest: float) -> DeviceCholesky | None:
+    def kept_factors(self, tiles: object, jitter: float, shift: float, largest: float) -> DeviceFactors | None:
         if len(self._devices) > 1 or not isinstance(tiles, CudaTiles):
             return None
-        return DeviceCholesky.of(tiles, shift, largest)
+        return DeviceFactors.of(tiles, jitter, shift, largest)
 
     def plan(self, program: TileProgram, x: TileRows, z: TileRows, self_pairs: Array | None = None) -> CudaTiles:
         first, *others = self._devices

@@ -102,25 +102,43 @@ extern "C" __global__ void subtracted(const FROM* in, Index s0, Index s1, Index 
 }
 
 // The products of the rows with vectors, or what they leave of `from`: TOGETHER numbers of each row. So that neighbouring
-// threads read neighbouring numbers, a block shares a row whose numbers are neighbours; else each thread has a row.
+// threads read neighbouring numbers, a block shares LINES rows whose numbers are neighbours; else each thread has a row.
 extern "C" __global__ void multiplied(const FROM* in, Index s0, Index s1, Index count, Index columns, const REAL* v,
                                       const REAL* from, REAL* out) {
-    __shared__ double parts[THREADS][TOGETHER];
-    const bool shared = s1 == 1;
-    const Index threads = shared ? 1 : THREADS, step = shared ? THREADS : 1;
-    Index r = Index(blockIdx.x) * threads + (shared ? 0 : threadIdx.x);
-    for (; r < count; r += Index(gridDim.x) * threads) {
-        double sums[TOGETHER] = {};
-        for (Index k = shared ? threadIdx.x : 0; k < columns; k += step)
-            for (int c = 0; c < TOGETHER; ++c) sums[c] += double(in[r * s0 + k * s1]) * v[k * TOGETHER + c];
-        if (shared) {
-            for (int c = 0; c < TOGETHER; ++c) parts[threadIdx.x][c] = sums[c], sums[c] = 0;
-            __syncthreads();
-            for (int t = 0; threadIdx.x == 0 && t < THREADS; ++t)
-                for (int c = 0; c < TOGETHER; ++c) sums[c] += parts[t][c];
-            __syncthreads();
+    constexpr int SUMS = LINES * TOGETHER, RUNS = THREADS / SUMS;
+    __shared__ REAL parts[THREADS][SUMS], runs[RUNS][SUMS];
+    auto write = [&](Index r, int c, REAL sum) {
+        const Index place = r * TOGETHER + c;
+        out[place] = from ? from[place] - sum : sum;
+    };
+    if (s1 != 1) {
+        for (Index r = Index(blockIdx.x) * THREADS + threadIdx.x; r < count; r += Index(gridDim.x) * THREADS) {
+            REAL sums[TOGETHER] = {};
+            for (Index k = 0; k < columns; ++k)
+                for (int c = 0; c < TOGETHER; ++c) sums[c] += REAL(in[r * s0 + k * s1]) * v[k * TOGETHER + c];
+            for (int c = 0; c < TOGETHER; ++c) write(r, c, sums[c]);
         }
-        for (int c = 0; (!shared || threadIdx.x == 0) && c < TOGETHER; ++c)
-            out[r * TOGETHER + c] = REAL(from ? from[r * TOGETHER + c] - sums[c] : sums[c]);
+        return;
+    }
+    for (Index first = Index(blockIdx.x) * LINES; first < count; first += Index(gridDim.x) * LINES) {
+        const int lines = count - first < LINES ? int(count - first) : LINES;
+        REAL sums[LINES][TOGETHER] = {};
+        for (Index k = threadIdx.x; k < columns; k += THREADS)
+            for (int line = 0; line < lines; ++line)
+                for (int c = 0; c < TOGETHER; ++c)
+                    sums[line][c] += REAL(in[(first + line) * s0 + k]) * v[k * TOGETHER + c];
+        for (int s = 0; s < SUMS; ++s) parts[threadIdx.x][s] = sums[s / TOGETHER][s % TOGETHER];
+        __syncthreads();
+        const int s = threadIdx.x % SUMS, run = threadIdx.x / SUMS;
+        REAL sum = 0;
+        for (int t = 0; t < SUMS; ++t) sum += parts[run * SUMS + t][s];
+        runs[run][s] = sum;
+        __syncthreads();
+        if (run == 0 && s < lines * TOGETHER) {
+            REAL total = 0;
+            for (int t = 0; t < RUNS; ++t) total += runs[t][s];
+            write(first + s / TOGETHER, s % TOGETHER, total);
+        }
+        __syncthreads();
     }
 }
