@@ -41,7 +41,7 @@ TINY = float(np.finfo(np.float64).tiny)
 
 LEAST_HELD, LEAST_TOL = 2048, 1e-4
 """From so many landmarks and this tolerance on K_mm is factored in the memory of an engine that has its own. The
-processor factors fewer in less than a second. Its factor of the normal equations costs 12 times the operations, but
+processor factors fewer in less than a second. Its factor of the normal equations costs 8 times the operations, but
 conjugate gradients take 2 to 20 steps. By the held ones they take 8 to 27 at d = 28 and 400 at d = 8 for 1e-3, twice
 and four times as many for 1e-6."""
 
