@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes  # noqa: E402
 from sklearn.svm import SVC  # noqa: E402
 
 from mercer.cli import app as commands  # noqa: E402
-from mercer.cli.methods.supervised import METHODS, best_alpha, regularisation  # noqa: E402
+from mercer.cli.methods.supervised import METHODS, best_penalty, regularisation  # noqa: E402
 from mercer.io import load  # noqa: E402
 from mercer.kernels import Gaussian  # noqa: E402
 
@@ -83,17 +84,37 @@ def test_alpha_is_the_one_of_the_best_mean_score(folder):
     frame = pd.read_csv(folder / "numbers.csv")
     X, y = frame.drop(columns="target").to_numpy(), frame["target"].to_numpy()
     kernel = Gaussian(gamma=30.0)
-    found = best_alpha(METHODS["svm"], "regression", kernel, X, y, 0)
-    alone = [best_alpha(_only(METHODS["svm"], alpha), "regression", kernel, X, y, 0) for alpha in METHODS["svm"].alphas]
+    found = best_penalty(METHODS["svm"], "regression", [kernel], X, y, 0)
+    alone = [
+        best_penalty(_only(METHODS["svm"], alpha), "regression", [kernel], X, y, 0) for alpha in METHODS["svm"].alphas
+    ]
     assert found.score == max(one.score for one in alone)
     assert len({one.score for one in alone}) > 1
-    assert best_alpha(METHODS["discriminant"], "classification", kernel, X, y, 0) is None
+    assert best_penalty(METHODS["discriminant"], "classification", [kernel], X, y, 0) is None
 
 
 def _only(method, alpha):
-    from dataclasses import replace
-
     return replace(method, alphas=(alpha,))
+
+
+def test_smaller_alphas_are_tried_while_the_smallest_is_the_best(rng):
+    X = rng.standard_normal((90, 2))
+    y, kernel = np.sin(3 * X[:, 0]), Gaussian(gamma=1.0)
+    method = replace(METHODS["svm"], alphas=(50.0, 5.0))
+    found = best_penalty(method, "regression", [kernel], X, y, 0)
+    assert (found.alpha, found.tried) == (5.0 / 100, 5)  # without noise 0.005 is no worse, but no better
+    flat = best_penalty(method, "regression", [kernel], X, rng.standard_normal(90), 0)
+    assert flat.tried == 2
+
+
+def test_the_method_chooses_among_kernels_that_ridge_regression_cannot_tell_apart(folder):
+    frame = pd.read_csv(folder / "numbers.csv")
+    X, y = frame.drop(columns="target").to_numpy(), frame["target"].to_numpy()
+    kernels = [Gaussian(gamma=100.0), Gaussian(gamma=0.1)]
+    one, two = (best_penalty(METHODS["svm"], "regression", [kernel], X, y, 0) for kernel in kernels)
+    both = best_penalty(METHODS["svm"], "regression", kernels, X, y, 0)
+    assert both == replace(max(one, two, key=lambda found: found.score), tried=one.tried + two.tried)
+    assert one.score != two.score
 
 
 @pytest.mark.parametrize(

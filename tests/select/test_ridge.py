@@ -129,3 +129,15 @@ def test_bad_input(options, words):
     given = {"y": Y, "kernels": ["linear"], "alphas": [1.0]} | options
     with pytest.raises(InvalidInput, match=words):
         cross_validate_ridge(X, given.pop("y"), given.pop("kernels"), given.pop("alphas"), **given)
+
+
+def test_rivals_are_the_kernels_that_the_folds_do_not_tell_apart(rng):
+    X = rng.standard_normal((80, 2))
+    y = np.sin(X[:, 0]) + 0.3 * rng.standard_normal(80)
+    search = cross_validate_ridge(X, y, [Gaussian(0.5), Gaussian(0.6), Gaussian(1e4)], [0.1, 1.0])
+    close = {Gaussian(0.5), Gaussian(0.6)}
+    assert search.rivals[0] == search.best_kernel
+    assert set(search.rivals) == close
+    best = search.table[0]
+    left = next(row for row in search.table if row.kernel == repr(Gaussian(1e4)))
+    assert left.mean < best.mean - best.std

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.cli.columns import chosen_columns, named_columns
-from mercer.cli.methods.supervised import RIDGE, Method, best_alpha, method_named
+from mercer.cli.methods.supervised import RIDGE, Method, best_penalty, method_named
 from mercer.cli.mixed import Joined, best_parts, joined, placed
 from mercer.cli.scores import Confusion, Score, guess, score
 from mercer.errors import InvalidInput, message
@@ -224,17 +224,20 @@ def chosen(data: TrainingTable, kernel: str | None, alpha: float | None, name: s
 def by_method(
     choice: KernelChoice, method: Method, data: TrainingTable, given: float | None, seed: int
 ) -> KernelChoice:
-    """The same kernel for another method, with the α given, or its own."""
+    """Another method with the same kernel and the α given, or with its own α and the kernel or one that is as good."""
     if method.shares_alpha:
         return replace(choice, method=method)
     if given is not None:
         return replace(choice, method=method, alpha=given)
     X, y = choice.encoder.transform(data.training_frame), data.y[~data.held]
-    found = best_alpha(method, data.task, choice.kernel, X, y, seed)
+    kernels: tuple[Kernel, ...] = (choice.kernel,)
+    if method.compares_kernels and choice.search is not None and choice.way is None:
+        kernels = choice.search.rivals  # ridge regression cannot tell them apart
+    found = best_penalty(method, data.task, kernels, X, y, seed)
     if found is None:
         return replace(choice, method=method, alpha=None)
     told = f"{method.name} with {found}"
-    return replace(choice, method=method, alpha=found.alpha, notes=(*choice.notes, told))
+    return replace(choice, method=method, kernel=found.kernel, alpha=found.alpha, notes=(*choice.notes, told))
 
 
 def _searched(

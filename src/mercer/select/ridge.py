@@ -80,6 +80,8 @@ class RidgeSearch:
     metric : "R²" or "accuracy"
     notes : tuple of str
         Notes on the best candidate, for example that it lies on the border of the grid.
+    rivals : tuple of Kernel
+        The best kernel, and after it those with a mean score within one standard deviation, over the folds, of its own.
     """
 
     best_kernel: Kernel
@@ -90,6 +92,7 @@ class RidgeSearch:
     folds: int
     metric: str
     notes: tuple[str, ...] = ()
+    rivals: tuple[Kernel, ...] = ()
 
     def best_of_each_kernel(self) -> tuple[Candidate, ...]:
         """The best α of each kernel, best kernel first."""
@@ -349,7 +352,11 @@ def _search(tried: list[_Trial], left: list[_Trial], grid: Floats, m: int, folds
         side, way = ("smallest", "smaller") if chosen.alpha == grid[0] else ("largest", "larger")
         notes.append(f"α = {chosen.alpha:g} is the {side} value that was tried: a {way} one may be better")
     metric = "accuracy" if task == "classification" else "R²"
-    return RidgeSearch(winner.kernel, chosen.alpha, chosen.mean, tuple(table), m, folds, metric, tuple(notes))
+    close = [trial for trial in tried if trial is not winner and trial.best >= chosen.mean - chosen.std]
+    rivals = [winner.kernel, *(trial.kernel for trial in sorted(close, key=lambda trial: -trial.best))]
+    return RidgeSearch(
+        winner.kernel, chosen.alpha, chosen.mean, tuple(table), m, folds, metric, tuple(notes), tuple(rivals)
+    )
 
 
 def _rank(row: Candidate) -> tuple[float, float]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,16 +24,18 @@ from mercer.kernels import Kernel
 from mercer.numerals import ratio
 from mercer.tables.targets import Task, random_folds, stratified_order
 
-__all__ = ["METHODS", "RIDGE", "Method", "Penalty", "best_alpha", "method_named", "regularisation"]
+__all__ = ["METHODS", "RIDGE", "Method", "Penalty", "best_penalty", "method_named", "regularisation"]
 
 FOLDS, SAMPLE = 3, 2000
+LOWER = 1e-3
+"""While the smallest α is the best, smaller ones are tried, down to this share of those of the method."""
 MARGIN = 0.1
 """ε of a support vector regression, in standard deviations of the target."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method: the estimator of each task, by kernel, α and target, and the α to try.
+    """A method: the estimator of each task, by kernel, α and target, and the α to try, the largest first.
 
     Without α to try, the search over kernels chooses it (`shares_alpha`), or the fit itself.
     """
@@ -42,6 +44,8 @@ class Method:
     make: Mapping[Task, Callable[[Kernel, float | None, NDArray[Any]], Any]]
     alphas: tuple[float, ...] = ()
     shares_alpha: bool = False
+    compares_kernels: bool = False
+    """Whether fits are quick enough to choose among kernels that the search cannot tell apart."""
     rough: Mapping[str, Any] = field(default_factory=dict)
     """Parameters of the fits that only compare α."""
 
@@ -52,8 +56,9 @@ class Method:
 
 @dataclass(frozen=True)
 class Penalty:
-    """The α that a cross-validation chose, and its mean score."""
+    """The kernel and the α that a cross-validation chose, and their mean score."""
 
+    kernel: Kernel
     alpha: float
     score: float
     metric: str
@@ -62,7 +67,7 @@ class Penalty:
 
     def __str__(self) -> str:
         how = f"the best of {self.tried} by {FOLDS}-fold cross-validation on {self.rows} rows"
-        return f"α = {self.alpha:.4g}, {how}: {self.metric} {ratio(self.score)}"
+        return f"{self.kernel!r}, α = {self.alpha:.4g}, {how}: {self.metric} {ratio(self.score)}"
 
 
 def _svc(kernel: Kernel, alpha: float | None, y: NDArray[Any]) -> Any:
@@ -90,7 +95,7 @@ METHODS = {
     one.name: one
     for one in (
         RIDGE,
-        Method("svm", {"regression": _svr, "classification": _svc}, (5.0, 0.5, 0.05, 0.005)),
+        Method("svm", {"regression": _svr, "classification": _svc}, (5.0, 0.5, 0.05, 0.005), compares_kernels=True),
         Method(
             "logistic",
             {"classification": lambda kernel, alpha, y: KernelLogisticRegression(kernel, alpha or 0.1)},
@@ -121,8 +126,13 @@ def method_named(name: str, task: Task, option: str = "--method") -> Method:
     raise InvalidInput(message(option, given, f"for a {task} choose {', '.join(able[:-1])} or {able[-1]}"))
 
 
-def best_alpha(method: Method, task: Task, kernel: Kernel, X: Any, y: NDArray[Any], seed: int) -> Penalty | None:
-    """The α of the best mean score over random folds, the largest of equals; None if the method has none to try."""
+def best_penalty(
+    method: Method, task: Task, kernels: Sequence[Kernel], X: Any, y: NDArray[Any], seed: int
+) -> Penalty | None:
+    """The kernel and α of the best mean score over random folds; None if the method has no α to try.
+
+    Of equals the first kernel and its largest α.
+    """
     if not method.alphas:
         return None
     if len(y) > SAMPLE:
@@ -131,17 +141,22 @@ def best_alpha(method: Method, task: Task, kernel: Kernel, X: Any, y: NDArray[An
     folds = random_folds(y, task, seed, FOLDS)
     scorer = r2_score if task == "regression" else accuracy_score
 
-    def mean(alpha: float) -> float:
+    def mean(kernel: Kernel, alpha: float) -> float:
         scores = []
         for train, test in folds:
             estimator = method.make[task](kernel, alpha, y[train]).set_params(**method.rough)
             scores.append(scorer(y[test], estimator.fit(X[train], y[train]).predict(X[test])))
         return float(np.mean(scores))
 
-    found = [mean(alpha) for alpha in method.alphas]
-    best = int(np.argmax(found))
-    metric = "R²" if task == "regression" else "accuracy"
-    return Penalty(method.alphas[best], found[best], metric, len(found), len(y))
+    metric, found = "R²" if task == "regression" else "accuracy", list[Penalty]()
+    for kernel in kernels:
+        scores = {alpha: mean(kernel, alpha) for alpha in method.alphas}
+        while max(scores, key=lambda alpha: scores[alpha]) == (least := min(scores)) > LOWER * method.alphas[-1]:
+            scores[least / 10] = mean(kernel, least / 10)
+        best = max(scores, key=lambda alpha: scores[alpha])
+        found.append(Penalty(kernel, best, scores[best], metric, len(scores), len(y)))
+    best_of = max(found, key=lambda one: one.score)
+    return replace(best_of, tried=sum(one.tried for one in found))
 
 
 def regularisation(estimator: Any) -> str:

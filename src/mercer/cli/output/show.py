@@ -112,14 +112,15 @@ def choice_lines(choice: KernelChoice) -> list[str]:
     if search is None:
         return [f"{choice.said if not choice.notes else repr(choice.kernel)}: as given", *choice.notes]
     best = search.table[0]
-    shared = "" if choice.method.shares_alpha else "by ridge regression "
+    shared = choice.method.shares_alpha
+    how = search.metric if shared else f"by ridge regression {search.metric}"
     lines = [
-        f"{choice.kernel!r}, α = {best.alpha:.4g}: {shared}{search.metric} {_spread(best.mean, best.std)}",
+        f"{best.kernel}, α = {best.alpha:.4g}: {how} {_spread(best.mean, best.std)}",
         f"by {search.folds}-fold cross-validation on {search.sample_size} of the training rows",
     ]
     others = [row for row in search.best_of_each_kernel()[1:] if row.rows == search.sample_size]
     lines += [_runner_up(row.kernel, row.alpha, row.mean, row.std) for row in others[:RUNNERS_UP]]
-    return [*lines, *_left_behind(search), *choice.notes, *search.notes]
+    return [*lines, *_left_behind(search), *choice.notes, *(search.notes if shared else ())]
 
 
 def _spread(mean: float, std: float) -> str:
