@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Literal
 
@@ -81,7 +81,8 @@ class RidgeSearch:
     notes : tuple of str
         Notes on the best candidate, for example that it lies on the border of the grid.
     rivals : tuple of Kernel
-        The best kernel, and after it those with a mean score within one standard deviation, over the folds, of its own.
+        The best kernel, and after it those with a mean score within one standard deviation, over the folds, of its own;
+        empty in a pickle of an earlier version.
     """
 
     best_kernel: Kernel
@@ -92,7 +93,7 @@ class RidgeSearch:
     folds: int
     metric: str
     notes: tuple[str, ...] = ()
-    rivals: tuple[Kernel, ...] = ()
+    rivals: tuple[Kernel, ...] = field(default=(), repr=False)  # the table names them
 
     def best_of_each_kernel(self) -> tuple[Candidate, ...]:
         """The best α of each kernel, best kernel first."""
