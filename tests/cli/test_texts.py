@@ -51,6 +51,15 @@ def fitted(sites):
     return done.output
 
 
+@pytest.mark.parametrize("method", ["ridge", "svm"])
+def test_the_kernel_that_is_named_first_is_that_of_the_model(sites, method):
+    """The search numbers the columns of all kernels; those of the sequences alone are fewer."""
+    shown = mercer("fit", sites / "sites.csv", "--target", "bound", "--drop", "remark", "--method", method).output
+    chosen = shown.split("Kernel and α\n  ")[1].split(", α")[0]
+    assert chosen == "Spectrum().normalized().on([0])"
+    assert f"  kernel     {chosen} " in shown
+
+
 def test_a_column_of_sequences_has_a_kernel_of_sequences(sites, fitted):
     assert "seq: sequences of 24 to 24 nucleotides" in fitted
     assert "seq alone: accuracy" in fitted

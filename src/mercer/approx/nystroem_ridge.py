@@ -61,7 +61,7 @@ class TriangularRoot:
 
 @dataclass(frozen=True, eq=False)
 class HeldRoot:
-    r"""C = √(w/m) U T with TᵀT = K_mm and UᵀU = TTᵀ + μI, both in an engine's own memory.
+    r"""C = √(w/m) U T with TᵀT = K_mm, raised by its rounding, and UᵀU = TTᵀ + μI, in an engine's own memory.
 
     Parameters
     ----------

@@ -276,7 +276,7 @@ class Engine(ABC):
         return PIECE
 
     def mirrors(self, tiles: object) -> bool:
-        """Whether a symmetric product uses each entry for its mirror image, too, and not both are computed anyway."""
+        """Whether a symmetric product uses each entry for its mirror image, too; if not, it computes both."""
         return True
 
     def makes_entries(self, tiles: object) -> bool:

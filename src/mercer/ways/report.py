@@ -171,8 +171,8 @@ class Report:
     def predict(self, seconds: float, *stages: str) -> None:
         """Record the seconds predicted for these stages; `lines` shows them with the measured ones.
 
-        If two predictions share a stage, the longer one is kept. Where a device computes none is: the rates are the
-        processor's.
+        If two predictions share a stage, the longer one is kept. Nothing is recorded where a device computes, because
+        the rates are the processor's.
 
         >>> report = Report()
         >>> report.predict(2.0, "kernel matrix", "eigenvalues")

@@ -151,9 +151,8 @@ def best_penalty(
     metric, found = "R²" if task == "regression" else "accuracy", list[Penalty]()
     for kernel in kernels:
         scores = {alpha: mean(kernel, alpha) for alpha in method.alphas}
-        while max(scores, key=lambda alpha: scores[alpha]) == (least := min(scores)) > LOWER * method.alphas[-1]:
-            scores[least / 10] = mean(kernel, least / 10)
-        best = max(scores, key=lambda alpha: scores[alpha])
+        while (best := max(scores, key=scores.__getitem__)) == min(scores) > LOWER * method.alphas[-1]:
+            scores[best / 10] = mean(kernel, best / 10)
         found.append(Penalty(kernel, best, scores[best], metric, len(scores), len(y)))
     best_of = max(found, key=lambda one: one.score)
     return replace(best_of, tried=sum(one.tried for one in found))

@@ -114,8 +114,9 @@ def choice_lines(choice: KernelChoice) -> list[str]:
     best = search.table[0]
     shared = choice.method.shares_alpha
     how = search.metric if shared else f"by ridge regression {search.metric}"
+    named = best.kernel if choice.way is None else repr(choice.kernel)  # the search numbered more columns
     lines = [
-        f"{best.kernel}, α = {best.alpha:.4g}: {how} {_spread(best.mean, best.std)}",
+        f"{named}, α = {best.alpha:.4g}: {how} {_spread(best.mean, best.std)}",
         f"by {search.folds}-fold cross-validation on {search.sample_size} of the training rows",
     ]
     others = [row for row in search.best_of_each_kernel()[1:] if row.rows == search.sample_size]

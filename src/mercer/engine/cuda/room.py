@@ -21,7 +21,7 @@ PARTS = 1024
 GRID = 65534
 """The most tiles of rows in one launch of a block; a driver takes one more, and tiles may begin before the rows."""
 VECTORS = 4
-"""Vectors that a product takes at a time, if there is more than one."""
+"""The most vectors that a product takes at a time."""
 
 
 @dataclass(frozen=True)
