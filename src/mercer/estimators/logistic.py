@@ -16,14 +16,15 @@ from mercer.numerals import counted
 from mercer.operators import LowRank, Operator
 from mercer.schemas import Count, Schema
 from mercer.solvers import FeatureLogistic, Logistic, NewtonFeatureLogistic, NewtonLogistic, Solution, Status, solve
+from mercer.solvers.descent.curvature import CHUNK
 from mercer.ways.nystroem_ridge import default_landmarks, too_dear
 from mercer.ways.report import Report
 
 __all__ = ["KernelLogisticRegression"]
 
-RANK = 200
-"""Pivots that precondition the steps of two classes, and RANK/√c for each of c. Measured at n = 4000 in three to ten
-columns: with λ = 0.001 0.97 to 6 times as quick as none, with λ = 0.1 and 1 as quick or quicker; 500 are no better."""
+PIVOTS, MOST_PIVOTS = 4, 500
+"""Pivots that precondition the steps for t scores: PIVOTS √(n/t), so that their curvature, n(rt)² operations, takes as
+long as some products with K. Within a quarter of the best at n = 1500 to 6000, t = 1 to 26, λ = 0.1 and 0.001."""
 
 MOST_LANDMARKS = 1000
 """Landmarks unless told otherwise, over the number of scores: a Newton step takes O(n m² t²)."""
@@ -236,9 +237,10 @@ class KernelLogisticRegression(ScoreClassifier):
     def _prepared(self, K: KernelOperator, report: Report) -> tuple[Operator, np.ndarray]:
         """K, in memory if it fits, and F with FFᵀ ≈ K for the preconditioner."""
         n, t = K.shape[0], 1 if len(self.classes_) == 2 else len(self.classes_)
-        rank = min(int(RANK / np.sqrt(t)), n)
+        rank = min(int(PIVOTS * np.sqrt(n / t)), MOST_PIVOTS, n)
         report.method = "Newton with conjugate gradients"
-        operator = self._in_memory(K, 8 * n * (24 * t + rank * (2 + t)), report, "fewer rows")
+        need = 8 * (n * (24 * t + 2 * rank) + min(n * rank * t, CHUNK) + (2 * t + 1) * t * rank**2)
+        operator = self._in_memory(K, need, report, "fewer rows")
         with report.stage("preconditioner"):
             if not self.kernel_.properties.definiteness.is_mercer and np.any(K.diagonal() < 0):
                 return operator, np.empty((n, 0))  # pivoted Cholesky asks for a diagonal ≥ 0

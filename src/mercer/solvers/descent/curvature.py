@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from mercer.engine.backend import one_blas_thread
@@ -14,7 +13,18 @@ from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.operators import Operator
 from mercer.solvers.linear.system import Floats
 
-__all__ = ["Blocks", "Curvature", "Preconditioner", "Reduced", "pseudo_inverse", "summed_curvature"]
+__all__ = [
+    "Curvature",
+    "FeatureInverse",
+    "Preconditioner",
+    "Reduced",
+    "feature_curvature",
+    "pseudo_inverse",
+    "summed_curvature",
+]
+
+CHUNK = 1 << 21
+"""Entries of weighted features that are in memory at a time."""
 
 Preconditioner = Callable[[Floats], Floats]
 
@@ -78,27 +88,51 @@ class Reduced:
         return None if factor is None else lambda V: factor.solve(V.ravel()).reshape(V.shape)
 
 
-class Blocks:
-    """V ↦ λ(λI + diag(s)FFᵀdiag(s))⁻¹ v for each column, s = √(wp(1 − p)); V itself without a factor F.
+class FeatureInverse:
+    """V ↦ λ(λI + QTᵀFFᵀTQ)⁻¹ V, the inverse of `Reduced` up to K ≈ FFᵀ; V itself without a factor F.
 
-    With G = diag(s)F, GᵀG + λI = LLᵀ and W = GL⁻ᵀ it is v − WWᵀv.
+    With N = QTᵀF, class by class, and NᵀN + λI = LLᵀ it is V − NL⁻ᵀL⁻¹NᵀV. V stays in the range of QTᵀ. Outside of it
+    `Reduced` is λI, and conjugate gradients that are led there take many steps for nothing.
     """
 
     def __init__(self, F: NDArray[Any] | None, penalty: float, T: Curvature) -> None:
-        self.parts: list[Floats] = []
-        if F is None or not F.shape[1]:
-            return
-        for s in np.sqrt(T.w * T.P * (1 - T.P)).T:
-            G = s[:, None] * F
-            L = np.linalg.cholesky(G.T @ G + penalty * np.eye(G.shape[1]))
-            with one_blas_thread(2.0 * L.size * len(G)):  # the products use NumPy's BLAS, which has its own threads
-                self.parts.append(scipy.linalg.solve_triangular(L, G.T, lower=True, check_finite=False).T)
+        self.F, self.T, self.inner = F, T, None
+        if F is not None and F.shape[1]:
+            with one_blas_thread(float(F.size) * F.shape[1] * T.P.shape[1] ** 2):
+                self.inner = CholeskyFactor.of(feature_curvature(F, T.P, T.w, T.intercept), penalty)
 
     def __call__(self, V: Floats) -> Floats:
-        out = V.copy()
-        for j, W in enumerate(self.parts):
-            out[:, j] -= W @ (W.T @ V[:, j])
-        return out
+        if self.F is None or self.inner is None:
+            return V
+        C = self.F.T @ self.T.forward(self.T.projected(V))
+        C = self.inner.solve(C.T.ravel()).reshape(C.T.shape).T
+        return V - self.T.projected(self.T.adjoint(self.F @ C))
+
+
+def feature_curvature(Phi: NDArray[Any], P: Floats, w: Floats, intercept: bool) -> Floats:
+    """The second derivatives Σᵢ Hᵢ ⊗ φᵢφᵢᵀ, Hᵢ = wᵢ(diag pᵢ − pᵢpᵢᵀ), of shape (t m, t m), class after class, if b
+    follows where there is an intercept: one pass over Φ of shape (n, m).
+    """
+    (n, m), t = Phi.shape, P.shape[1]
+    found, between = np.zeros((t * m, t * m)), np.zeros((t * m, t))
+    own, sums = np.zeros((t, m, m)), np.zeros((t, m))
+    step = max(1, CHUNK // max(t * m, 1))
+    for first in range(0, n, step):
+        part, chances, weight = Phi[first : first + step], P[first : first + step], w[first : first + step]
+        for c, s in enumerate((weight * chances * (1 - chances)).T):  # p − p² would lose the digits of a small 1 − p
+            scaled = s[:, None] * part
+            own[c] += part.T @ scaled
+            sums[c] += scaled.sum(axis=0)
+        if t > 1:
+            roots = np.sqrt(weight) * chances
+            scaled = (roots[:, :, None] * part[:, None, :]).reshape(len(part), t * m)
+            found -= scaled.T @ scaled
+            between -= scaled.T @ roots
+    for c in range(t):
+        found.reshape(t, m, t, m)[c, :, c], between.reshape(t, m, t)[c, :, c] = own[c], sums[c]
+    if intercept:
+        found -= between @ pseudo_inverse(summed_curvature(P, w)) @ between.T
+    return found
 
 
 def summed_curvature(P: Floats, w: Floats) -> Floats:

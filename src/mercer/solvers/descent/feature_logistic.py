@@ -6,21 +6,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
+from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.operators import LowRank
 from mercer.solvers.base import Solver, Status
-from mercer.solvers.descent.curvature import pseudo_inverse, summed_curvature
+from mercer.solvers.descent.curvature import feature_curvature
 from mercer.solvers.descent.logistic import MOST_HALVINGS, ROUNDING, SUFFICIENT, Logistic, LogisticFit, LogisticState
 from mercer.solvers.linear.system import Floats
 
 __all__ = ["FeatureLogistic", "NewtonFeatureLogistic"]
-
-CHUNK = 1 << 21
-"""Entries of the features that are weighted at a time."""
 
 
 class FeatureLogistic(Logistic):
@@ -57,29 +54,6 @@ class FeatureLogistic(Logistic):
         objective = self.loss(Z) + self.penalty / 2 * float(np.vdot(coef, coef))
         gap = float(np.vdot(gradient, gradient)) / (2 * self.penalty)
         return LogisticState(steps, coef, F, b, R, gradient, objective, gap)
-
-    def curvature(self, P: Floats) -> Floats:
-        """The second derivatives in V if b follows it, of shape (t m, t m), class after class: one pass over Φ."""
-        t, Phi = P.shape[1], self.features
-        m = Phi.shape[1]
-        H, B = np.zeros((t, m, t, m)), np.zeros((t, m, t))
-        step = max(1, CHUNK // max(m, 1))
-        for first in range(0, len(P), step):
-            part, own, w = Phi[first : first + step], P[first : first + step], self.w[first : first + step]
-            for a in range(t):
-                for c in range(a, t):
-                    s = w[:, 0] * own[:, a] * ((a == c) - own[:, c])
-                    scaled = s[:, None] * part
-                    H[a, :, c] += part.T @ scaled
-                    B[a, :, c] += scaled.sum(axis=0)
-        for a in range(t):
-            for c in range(a):
-                H[a, :, c], B[a, :, c] = H[c, :, a].T, B[c, :, a]
-        found, between = H.reshape(t * m, t * m), B.reshape(t * m, t)
-        if self.intercept:
-            found -= between @ pseudo_inverse(summed_curvature(P, self.w)) @ between.T
-        found[np.diag_indices(t * m)] += self.penalty
-        return found
 
     def residual(self, x: LogisticFit) -> float:
         """The bound on the gap, plus the gain of a better b, over the objective at x, from two passes over Φ."""
@@ -130,12 +104,12 @@ class NewtonFeatureLogistic(Solver[FeatureLogistic, LogisticState]):
     def step(self, problem: FeatureLogistic, state: LogisticState) -> LogisticState:
         shape = state.coef.shape
         with one_blas_thread(float(problem.features.size) * shape[0] * shape[1] ** 2):
-            H = problem.curvature(problem.chances(state.F + state.b))
-            try:
-                factor = scipy.linalg.cho_factor(H, overwrite_a=True, check_finite=False)
-            except np.linalg.LinAlgError:
+            P = problem.chances(state.F + state.b)
+            H = feature_curvature(problem.features, P, problem.w, problem.intercept)
+            factor = CholeskyFactor.of(H, problem.penalty)
+            if factor is None:
                 return replace(state, steps=state.steps + 1, failure="BREAKDOWN")
-            move = -scipy.linalg.cho_solve(factor, state.images.T.ravel(), check_finite=False)
+            move = -factor.solve(state.images.T.ravel())
             move = np.ascontiguousarray(move.reshape(shape[::-1]).T)
             image, slope = problem.features @ move, float(np.vdot(move, state.images))
             certain = -slope > ROUNDING * abs(state.objective)

@@ -14,8 +14,8 @@ from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
 from mercer.solvers.base import Solver, State, Status, require_symmetric
 from mercer.solvers.descent.curvature import (
-    Blocks,
     Curvature,
+    FeatureInverse,
     Preconditioner,
     Reduced,
     pseudo_inverse,
@@ -213,10 +213,10 @@ class NewtonLogistic(Solver[Logistic, LogisticState]):
         (λI + QTᵀKTQ) u = QTᵀKR/λ,
 
     a symmetric positive definite system with condition at most 1 + ‖H‖‖K‖/λ for a K of any rank. Conjugate gradients
-    solve it to a tolerance that falls with the gap, so that convergence stays quadratic. The preconditioner treats each
-    class by itself, with Tᵀ replaced by diag √(w p(1 − p)). For two classes its only error is that of the factor. A
-    step takes one product with K for each step of the conjugate gradients, and two more. If they converge slowly, as
-    with a small λ, and the system is small, it is factored.
+    solve it to a tolerance that falls with the gap, so that convergence stays quadratic. The preconditioner is the
+    inverse with FFᵀ for K, so that its only error is that of the factor. A step takes one product with K for each step
+    of the conjugate gradients, and two more. If they converge slowly, as with a small λ, and the system is small, it is
+    factored.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ class NewtonLogistic(Solver[Logistic, LogisticState]):
         decrease of the model that δ misses. It must be small relative to that decrease, about half the slope.
         """
         A = Reduced(problem.K, problem.penalty, T)
-        M: Preconditioner = Blocks(problem.factor, problem.penalty, T)
+        M: Preconditioner = FeatureInverse(problem.factor, problem.penalty, T)
         r = T.projected(T.adjoint(state.images)) / problem.penalty
         u, p, rho = np.zeros_like(r), np.zeros_like(r), 1.0
         share, due, left = float(np.clip(state.residual, 1e-12, 0.1)), 0.1 * float(np.linalg.norm(r)), self.inner_steps
