@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import special
+from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import rbf_kernel
 
 from mercer.errors import InvalidInput
+from mercer.factorizations.pivoted_cholesky import pivoted_cholesky
 from mercer.operators import Dense, LowRank
 from mercer.solvers import Logistic, LogisticFit, NewtonLogistic, Status, solve
 from mercer.solvers.descent import curvature
@@ -180,6 +183,17 @@ def test_an_exact_factor_leaves_little_to_conjugate_gradients(classes):
     solution = solve(NewtonLogistic(), Logistic(counted, labels, 1e-3, factor=F))
     assert solution.converged
     assert counted.products <= 8 * solution.steps + 5  # 141 and 12 135 with each class by itself
+
+
+def test_a_small_penalty_is_come_near_by_larger_ones():
+    X, y = load_digits(return_X_y=True)
+    K = rbf_kernel(X[:400], gamma=0.003)
+    counted = Counted(K, symmetric=True)
+    problem = Logistic(
+        counted, (y[:400] > 4).astype(int), 1e-5, factor=pivoted_cholesky(Dense(K, symmetric=True), 25).F
+    )
+    assert solve(NewtonLogistic(), problem).converged
+    assert counted.products < 240  # some 120; 480 with Newton's steps from the start
 
 
 @pytest.mark.parametrize("intercept", [True, False])

@@ -205,18 +205,19 @@ class LogisticState(State):
 
 @dataclass(frozen=True)
 class NewtonLogistic(Solver[Logistic, LogisticState]):
-    r"""α ← α + t δ with λδ + H̃Kδ = −R and the best b for it; t = 1, ½, ¼, … until the objective falls enough.
+    r"""α ← α + t δ with μδ + H̃Kδ = −R and the best b for it; t = 1, ½, ¼, … until the objective falls enough.
 
     Hᵢ = wᵢ(diag pᵢ − pᵢpᵢᵀ) = TᵢTᵢᵀ is the curvature for a fixed b, and H̃ = H − H1(1ᵀH1)⁺1ᵀH = TQTᵀ the curvature if b
-    follows f, where Q projects on the complement of the columns of Tᵀ1. So δ = −R/λ + TQu with
+    follows f, where Q projects on the complement of the columns of Tᵀ1. So δ = −R/μ + TQu with
 
-        (λI + QTᵀKTQ) u = QTᵀKR/λ,
+        (μI + QTᵀKTQ) u = QTᵀKR/μ,
 
-    a symmetric positive definite system with condition at most 1 + ‖H‖‖K‖/λ for a K of any rank. Conjugate gradients
-    solve it to a tolerance that falls with the gap, so that convergence stays quadratic. The preconditioner is the
-    inverse with FFᵀ for K, so that its only error is that of the factor. A step takes one product with K for each step
-    of the conjugate gradients, and two more. If they converge slowly, as with a small λ, and the system is small, it is
-    factored.
+    a symmetric positive definite system with condition at most 1 + ‖H‖‖K‖/μ for a K of any rank. Newton's step has
+    μ = λ; here μ = λ(1 + gap/objective). Far from the minimum, where the quadratic model says little, the system is
+    easy, and near the minimum the step is Newton's. Conjugate gradients solve it to a tolerance that falls with the
+    gap, so that convergence stays quadratic. The preconditioner is the inverse with FFᵀ for K, so that its only error
+    is that of the factor. A step takes one product with K for each step of the conjugate gradients, and two more. If
+    they converge slowly, as with a small λ, and the system is small, it is factored.
 
     Parameters
     ----------
@@ -295,18 +296,19 @@ class NewtonLogistic(Solver[Logistic, LogisticState]):
     def _direction(self, problem: Logistic, state: LogisticState, T: Curvature) -> _Move | str:
         """δ by preconditioned conjugate gradients for u, or the name of a failure.
 
-        The quadratic model of the objective has a dual in u. With the residual r of u, their gap is ‖TQr‖²_K/2λ: the
+        The quadratic model of the objective has a dual in u. With the residual r of u, their gap is ‖TQr‖²_K/2μ: the
         decrease of the model that δ misses. It must be small relative to that decrease, about half the slope.
         """
-        A = Reduced(problem.K, problem.penalty, T)
-        M: Preconditioner = FeatureInverse(problem.factor, problem.penalty, T)
-        r = T.projected(T.adjoint(state.images)) / problem.penalty
+        penalty = problem.penalty * (1 + state.residual)
+        A = Reduced(problem.K, penalty, T)
+        M: Preconditioner = FeatureInverse(problem.factor, penalty, T)
+        r = T.projected(T.adjoint(state.images)) / penalty
         u, p, rho = np.zeros_like(r), np.zeros_like(r), 1.0
         share, due, left = float(np.clip(state.residual, 1e-12, 0.1)), 0.1 * float(np.linalg.norm(r)), self.inner_steps
         while True:
             size = float(np.linalg.norm(r))
             if size <= due or left == 0:
-                found, off = _move(problem, state, T, u, r)
+                found, off = _move(problem.K, penalty, state, T, u, r)
                 wanted = share * max(-found.slope, 0.0) / 2
                 if off <= wanted or left == 0 or size == 0.0:
                     return found
@@ -332,14 +334,14 @@ class _Move:
     slope: float
 
 
-def _move(problem: Logistic, state: LogisticState, T: Curvature, u: Floats, r: Floats) -> tuple[_Move, float]:
-    """δ = −R/λ + TQu and ‖TQr‖²_K/2λ, by one product for both."""
+def _move(K: Operator, penalty: float, state: LogisticState, T: Curvature, u: Floats, r: Floats) -> tuple[_Move, float]:
+    """δ = −R/μ + TQu and ‖TQr‖²_K/2μ, by one product for both."""
     t = u.shape[1]
     part, rest = T.forward(T.projected(u)), T.forward(T.projected(r))
-    images = np.asarray(problem.K.matmat(np.hstack([part, rest])))
-    coef = part - state.R / problem.penalty
-    found = _Move(coef, images[:, :t] - state.images / problem.penalty, float(np.vdot(coef, state.images)))
-    return found, max(float(np.vdot(rest, images[:, t:])), 0.0) / (2 * problem.penalty)
+    images = np.asarray(K.matmat(np.hstack([part, rest])))
+    coef = part - state.R / penalty
+    found = _Move(coef, images[:, :t] - state.images / penalty, float(np.vdot(coef, state.images)))
+    return found, max(float(np.vdot(rest, images[:, t:])), 0.0) / (2 * penalty)
 
 
 def _step_length(problem: Logistic, state: LogisticState, move: _Move) -> float:
