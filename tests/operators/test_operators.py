@@ -23,6 +23,7 @@ from mercer.operators import (
     Scaled,
     Sum,
     Weighted,
+    arrays,
     as_operator,
     center_cross,
     estimate_norm,
@@ -75,6 +76,19 @@ def test_a_float32_matrix_times_float64_vectors_accumulates_in_float64(rng):
     V = rng.standard_normal((300, 3))
     exact = A.astype(np.float64) @ V
     np.testing.assert_allclose(Dense(A) @ V, exact, rtol=1e-13, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("kinds", [(np.float64, np.float64), (np.float32, np.float32), (np.float64, np.float32)])
+def test_blocks_of_rows_cover_all_rows(rng, monkeypatch, order, kinds):
+    monkeypatch.setattr(arrays, "ROWS", 40)
+    monkeypatch.setattr(arrays, "LEAST_DEPTH", 5)
+    A = rng.standard_normal((501, 7)).astype(kinds[0])
+    V = np.asarray(rng.standard_normal((7, 3)), kinds[1], order=order)
+    found = arrays.times(A, V)
+    assert found.flags.c_contiguous
+    assert found.dtype == np.result_type(A, V)
+    np.testing.assert_allclose(found, A.astype(np.float64) @ V, atol=3e-6 if kinds[0] == np.float32 else 1e-13)
 
 
 def test_a_float64_product_makes_no_float64_copy_of_a_float32_matrix():
