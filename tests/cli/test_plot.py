@@ -84,6 +84,8 @@ def test_numbers_of_a_confusion_fit_into_their_cells(monkeypatch, classes):
     display.figure_.canvas.draw()
     cell = display.ax_.transData.transform([[0, 0], [1, 1]])
     assert max(text.get_window_extent().width for text in display.text_.flat) < cell[1, 0] - cell[0, 0]
+    zeros = [text.get_visible() for text in display.text_.flat if text.get_text() == "0"]
+    assert zeros == [classes <= 10] * (classes**2 - classes)
 
 
 @pytest.mark.parametrize(

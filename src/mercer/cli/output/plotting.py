@@ -27,6 +27,8 @@ DOTS = 150
 """Dots an inch."""
 SIDE, CELL, LARGEST, LETTER = 5.0, 0.5, 20.0, 0.12
 """Inches: the least side of a matrix of confusion, that of a class with four digits, the largest side, and a letter."""
+FEW = 10
+"""Classes with which the zeros of a matrix of confusion are written; with more they hide the errors."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ def _confusion(model: TableModel, rows: Table, target: str | None) -> Any:
     classes = len(names)
     side = min(max(SIDE, CELL * classes), LARGEST)
     lie = LETTER * max(len(str(name)) for name in names) < side / classes
-    return ConfusionMatrixDisplay.from_predictions(
+    display = ConfusionMatrixDisplay.from_predictions(
         y,
         found,
         ax=Figure(figsize=(side, side), layout="constrained").subplots(),
@@ -185,6 +187,10 @@ def _confusion(model: TableModel, rows: Table, target: str | None) -> Any:
         cmap="Blues",
         xticks_rotation="horizontal" if lie else "vertical",
     )
+    if classes > FEW and display.text_ is not None:
+        for number, text in zip(display.confusion_matrix.flat, display.text_.flat, strict=True):
+            text.set_visible(number > 0)
+    return display
 
 
 KINDS: dict[str, Callable[[TableModel, Table, str | None], Any]] = {
