@@ -12,7 +12,7 @@ import mercer
 from mercer import KernelOperator, KernelRidge
 from mercer.approx.nystroem_ridge import held_root
 from mercer.engine import backend
-from mercer.engine.cuda import cholesky
+from mercer.engine.cuda import cholesky, source
 from mercer.engine.cuda.arrays import DeviceArray
 from mercer.engine.cuda.cholesky import DeviceFactors
 from mercer.engine.cuda.engine import CudaEngine
@@ -140,6 +140,17 @@ def test_rows_with_a_known_bound_are_split_by_one_scale(shared_folder, rng):
         own = DeviceArray(device, table.address, table.shape, table.strides, table.dtype, table, bound)
         found = np.asarray(cholesky.dots(own, own).held(0, 40))
         np.testing.assert_allclose(found, exact, atol=16 * 2.0**-24 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("features", [32, 33, 100])
+def test_long_dot_products_are_added_where_they_are_written(shared_folder, monkeypatch, rng, features):
+    """In runs of slices: no thread keeps sums of sums, so tiles stay as large as for short ones."""
+    monkeypatch.setattr(source, "TENSOR_SLICES", 2)
+    device, values = HostDevice(shared_folder, **TENSOR), rng.standard_normal((70, features)).astype(np.float32)
+    table, exact = DeviceArray.of(device, values), values.astype(float) @ values.T.astype(float)
+    tiles = cholesky.dots(table, table[:67])
+    assert tiles.row_block == 8 * device.side
+    np.testing.assert_allclose(np.asarray(tiles.held(3, 70)), exact[3:, :67], atol=16 * 2.0**-24 * exact.max())
 
 
 @pytest.mark.parametrize("weighted", [False, True])

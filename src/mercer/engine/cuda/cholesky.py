@@ -57,9 +57,10 @@ class Triangle:
             row = upper[first:last]
             if rows is not None:
                 row.write(rows(first, last))
-            if first:
-                made._subtract_known(first, last)
-            factor = _factored(np.asarray(row.columns(first, last), WIDE) + shift * np.eye(last - first))
+            made._subtract_known(first, first, last)
+            diagonal = np.asarray(row.columns(first, last), WIDE)
+            made._subtract_known(first, last, m)  # while the host factors
+            factor = _factored(diagonal + shift * np.eye(last - first))
             if factor is None:
                 return None
             inverse = made._inverse(first, last)
@@ -70,10 +71,10 @@ class Triangle:
                 rest.write(dots(inverse, rest.T).held(0, last - first))
         return made
 
-    def _subtract_known(self, first: int, last: int) -> None:
-        """A_kj − Σ_{i<k} T_ikᵀ T_ij for a block k and all j ≥ k, some columns at a time."""
-        above = self.above[:first]
-        for start, end in _parts(first, len(self.above), above):
+    def _subtract_known(self, first: int, j0: int, j1: int) -> None:
+        """A_kj − Σ_{i<k} T_ikᵀ T_ij for the block k that begins at `first` and columns [j0, j1), some at a time."""
+        above, last = self.above[:first], min(first + BLOCK, len(self.above))
+        for start, end in _parts(j0, j1, above) if first else ():
             known = dots(above.columns(first, last).T, above.columns(start, end).T).held(0, last - first)
             self.above[first:last].columns(start, end).subtract(known)
 

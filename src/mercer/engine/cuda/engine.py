@@ -82,4 +82,4 @@ class CudaEngine(Engine):
         first, *others = self._devices
         if not others:
             return CudaTiles(first, program, x, z, self_pairs)
-        return SharedTiles(first, program, x, z, self_pairs, others)
+        return SharedTiles(first, program, x, z, self_pairs, others=others)

@@ -16,8 +16,9 @@ __all__ = ["BEYOND", "DEEP", "FIELDS", "Source"]
 DEEP, STAGES = 16, 3
 """Features of a slice in shared memory, and slices there: one in use, and two that are copied there. A tile of 128
 float32 rows and columns takes 48 kB, all that a block gets."""
-WHOLE = 24
-"""The most features that two such slices hold for a tile each; one is in use while the other is copied."""
+WHOLE = 32
+"""The most features of which that memory holds one slice of a tile's rows and two of columns; one of these is in use
+while the other is copied."""
 TENSOR_SLICES = 64
 """Slices whose sums on tensor cores are added one after the other; more are sums of such sums."""
 WIDE, NARROW = 8, 4
@@ -75,6 +76,8 @@ class Source:
         Whether some pairs are one point, at distance 0.
     transposed : bool
         Whether the rows of this kernel are the columns of the program.
+    apart : bool
+        Whether entries are dot products, and the sums of long ones on tensor cores are added where they are written.
     """
 
     program: TileProgram
@@ -85,6 +88,7 @@ class Source:
     side: int
     same: bool = False
     transposed: bool = False
+    apart: bool = False
 
     @property
     def chunk(self) -> int:
@@ -107,9 +111,10 @@ class Source:
         pairings, (deep, stages) = self.program.pairings, self._slices
         sizes = {
             "SIDE": self.side, "WIDE": self.wide, "TILE": self.tile, "DEEP": deep, "STAGES": stages,
-            "ONE_SLICE": int(stages < STAGES),
+            "ONE_SLICE": int(self._one_slice),
             "CHUNK": self.chunk, "TENSOR": int(self.tensor), "TENSOR_SLICES": TENSOR_SLICES, "FIELDS": FIELDS,
-            "TRANSPOSED": int(self.transposed), "SAME": int(self.same), "PAIRINGS": len(pairings),
+            "TRANSPOSED": int(self.transposed), "SAME": int(self.same), "APART": int(self.apart and self.tensor),
+            "PAIRINGS": len(pairings),
             "ROW_VALUES": self.row_values, "COLUMN_VALUES": self.column_values, "R": vectors,
             **{kind.name: kind.value for kind in Pairing},
         }  # fmt: skip
@@ -136,14 +141,18 @@ class Source:
 
     @property
     def _slices(self) -> tuple[int, int]:
-        """Features of a slice, and slices in shared memory: of few features two slices, each with all of them."""
-        if len(self.features) != 1 or self.tensor or not DEEP < self.features[0] <= WHOLE:
-            return DEEP, STAGES
-        return -(-self.features[0] // 4) * 4, STAGES - 1
+        """Features of a slice, and slices of columns in shared memory: of few features two, each with all of them."""
+        return (-(-self.features[0] // 4) * 4, STAGES - 1) if self._one_slice else (DEEP, STAGES)
+
+    @property
+    def _one_slice(self) -> bool:
+        return len(self.features) == 1 and not self.tensor and DEEP < self.features[0] <= WHOLE
 
     def _deep(self, p: int) -> bool:
         """Whether the sums of a pairing are sums of sums."""
-        return self.features[p] > (TENSOR_SLICES * DEEP if self.ways[p].tensor else self.chunk)
+        if self.ways[p].tensor:
+            return self.features[p] > TENSOR_SLICES * DEEP and not self.apart
+        return self.features[p] > self.chunk
 
     def _pairings(self) -> list[str]:
         """The statements that fill the sums of each pairing."""
@@ -161,9 +170,12 @@ class Source:
                 lines.append(dots + arguments.format(0))
                 if same and way.by_terms:  # as if they were far from each other
                     lines.append(same.format("REAL(-BEYOND)"))
-                by_norms = f"by_norms<{_flag(way.by_terms)}>(plan, {p}, i, j, {number + 2 * p}, sums[{p}])"
-                terms = f"paired<{pairing.kind.name}, {deep}, false>" + arguments.format(AT_TERMS)
-                lines.append(f"if (!{by_norms}) drop(flow), {terms}" if way.by_terms else by_norms)
+                there = self._one_slice and way.copies == 1  # in shared memory, for each thread
+                terms = f"drop(flow), paired<{pairing.kind.name}, {deep}, false>" + arguments.format(AT_TERMS)
+                again = f"paired_again<{pairing.kind.name}>(own, flow, sums[{p}])" if there else terms
+                asked = f"{_flag(way.by_terms)}, {_flag(not there)}"
+                by_norms = f"by_norms<{asked}>(plan, {p}, i, j, {number + 2 * p}, sums[{p}])"
+                lines.append(f"if (!{by_norms}) {again}" if way.by_terms else by_norms)
             if same:
                 lines.append(same.format("REAL(0)"))
         return lines

@@ -117,7 +117,7 @@ class TallMatrix:
 def dots(A: DeviceArray, B: DeviceArray, dtype: np.dtype[np.generic] | None = None) -> CudaTiles:
     """A Bᵀ."""
     program = TileProgram(A.dtype if dtype is None else dtype, (TilePairing(Pairing.DOT),))
-    return CudaTiles(A.device, program, TileRows(len(A), (A,)), TileRows(len(B), (B,)), None)
+    return CudaTiles(A.device, program, TileRows(len(A), (A,)), TileRows(len(B), (B,)), None, entries_only=True)
 
 
 def _all(tiles: CudaTiles) -> Array:

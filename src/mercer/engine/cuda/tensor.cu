@@ -29,11 +29,12 @@ __device__ inline void read_matrices(unsigned (&out)[4], const Eight* lines, int
 template <bool deep, bool ahead>
 __device__ void tensor_dots(const Plan& plan, Shared& shared, Flow& flow, int p, int at, Index i, Index j,
                             REAL (&sums)[WIDE][WIDE]) {
-    const int slices = (int(plan.at[FIELDS * p + 2]) + DEEP - 1) / DEEP, tx = own_column(), ty = own_row();
+    const int left_over = (int(plan.at[FIELDS * p + 2]) + DEEP - 1) / DEEP - flow.from;
+    const int slices = APART && left_over > TENSOR_SLICES ? TENSOR_SLICES : left_over, tx = own_column(), ty = own_row();
     const int left = row_of(ty / 8 * 8, 0), right = column_of(tx / 4 * 4, 0);  // the first of the warp
     const int first = threadIdx.x / TILE, x = threadIdx.x % TILE;              // what the thread copies
-    const Eight* a = (const Eight*)plan.array(FIELDS * p + at) + first * plan.rows + i + x;
-    const Eight* b = (const Eight*)plan.array(FIELDS * p + at + 1) + first * plan.columns + x;
+    const Eight* a = (const Eight*)plan.array(FIELDS * p + at) + (4 * flow.from + first) * plan.rows + i + x;
+    const Eight* b = (const Eight*)plan.array(FIELDS * p + at + 1) + (4 * flow.from + first) * plan.columns + x;
     auto& own = shared.parts;
     auto load = [&](int slice, Index column, int stage) {
         constexpr int STEP = SIDE * SIDE / TILE;  // parts of all rows that the block copies at a time

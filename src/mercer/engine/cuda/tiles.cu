@@ -97,14 +97,20 @@ __device__ inline REAL with_term(REAL sum, REAL a, REAL b) {
     return sum + (both > 0 ? difference / both * difference : REAL(0));
 }
 
-// STAGES slices of the features of a tile's rows (0) and columns (1). For tensor cores the numbers are split in two: there
+// STAGES slices of the features of a tile's rows (0) and columns (1). If one slice has all features, the rows' stay for all
+// tiles, and there are two of the columns'. For tensor cores the numbers are split in two: there
 // are two groups of eight features, each with the higher parts and the lower ones. In the end sums of threads take their
 // place.
 union Shared {
-    REAL terms[STAGES][2][DEEP][TILE];
+    REAL terms[ONE_SLICE ? STAGES + 1 : 2 * STAGES][DEEP][TILE];
     Eight parts[STAGES][2][4][TENSOR ? TILE : 1];
     double lanes[SIDE * SIDE];
 };
+
+// Where a slice of rows or columns is among `terms`.
+__device__ constexpr int part_of(int stage, bool columns) {
+    return !ONE_SLICE ? 2 * stage + columns : columns ? stage : STAGES;
+}
 
 // The numbers of a thread's rows from row `first` on, or of its columns, in a line of a slice.
 template <bool columns, int COUNT>
@@ -124,10 +130,11 @@ __device__ inline void read(const REAL* line, int place, int first, REAL (&out)[
 
 // Where a block is in its tiles: the next slice goes to `stage` of shared memory, or, if the tile is `ready`, its first ones
 // are there or on their way. The tile after it begins at column `next`. Of the thread's rows, the columns that are the
-// same points are from `low` to `high`.
+// same points are from `low` to `high`. The rows that stay are those of the plan's array `held`. Of long sums that are
+// added where they are written, the next begins at slice `from`.
 struct Flow {
     Index next;
-    int stage, low, high;
+    int stage, low, high, held, from;
     bool ready;
 
     __device__ int after(int slices) const { return stage + slices < STAGES ? stage + slices : stage + slices - STAGES; }
@@ -163,20 +170,24 @@ __device__ inline void stream(Flow& flow, int slices, Index j, Load load, Use us
 template <int kind, bool deep, bool ahead>
 __device__ void paired(const Plan& plan, Shared& shared, Flow& flow, int p, int at, Index i, Index j,
                        REAL (&sums)[WIDE][WIDE]) {
-    constexpr int ROWS = deep && WIDE > 4 ? 4 : WIDE;
-    const int features = (int(plan.at[FIELDS * p + 2]) + 3) / 4 * 4, slices = (features + DEEP - 1) / DEEP;
+    constexpr int ROWS = deep && WIDE > 4 ? 4 : WIDE, STEP = SIDE * GROUP / WIDE;  // lines that the block copies at a time
+    const int features = (int(plan.at[FIELDS * p + 2]) + 3) / 4 * 4, slices = ONE_SLICE ? 1 : (features + DEEP - 1) / DEEP;
     const int tx = own_column(), ty = own_row(), line = threadIdx.x / (TILE / GROUP), x = threadIdx.x % (TILE / GROUP) * GROUP;
     const REAL* a = plan.array(FIELDS * p + at) + line * plan.rows + i + x;
     const REAL* b = plan.array(FIELDS * p + at + 1) + line * plan.columns + x;
     auto& own = shared.terms;
     auto load = [&](int slice, Index column, int stage) {
         const int first = slice * DEEP, count = ONE_SLICE || features - first > DEEP ? DEEP : features - first;
+        if (!ONE_SLICE || flow.held != at) {
+            if (ONE_SLICE) __syncthreads();  // other rows may be in use
+            flow.held = at;
 #pragma unroll
-        for (int step = 0; step < DEEP; step += SIDE * GROUP / WIDE) {
-            if (step + line >= count) break;
-            copy(&own[stage][0][step + line][x], a + (first + step) * plan.rows);
-            copy(&own[stage][1][step + line][x], b + (first + step) * plan.columns + column);
+            for (int step = 0; step < DEEP && step + line < count; step += STEP)
+                copy(&own[part_of(stage, false)][step + line][x], a + (first + step) * plan.rows);
         }
+#pragma unroll
+        for (int step = 0; step < DEEP && step + line < count; step += STEP)
+            copy(&own[part_of(stage, true)][step + line][x], b + (first + step) * plan.columns + column);
     };
 #pragma unroll
     for (int top = 0; top < WIDE; top += ROWS) {
@@ -195,8 +206,8 @@ __device__ void paired(const Plan& plan, Shared& shared, Flow& flow, int p, int 
 #pragma unroll(kind == CHI2 ? 1 : 4)
                 for (int k = first; k < first + 4; ++k) {
                     REAL row[ROWS], column[WIDE];
-                    read<false>(own[stage][0][k], ty, top, row);
-                    read<true>(own[stage][1][k], tx, 0, column);
+                    read<false>(own[part_of(stage, false)][k], ty, top, row);
+                    read<true>(own[part_of(stage, true)][k], tx, 0, column);
 #pragma unroll
                     for (int m = 0; m < ROWS; ++m)
 #pragma unroll
@@ -219,7 +230,7 @@ __device__ void paired(const Plan& plan, Shared& shared, Flow& flow, int p, int 
 
 // At the first tile of a row of tiles.
 __device__ inline Flow started(const Plan& plan, Index i) {
-    Flow flow{-1, 0, 0, 0, false};
+    Flow flow{-1, 0, 0, 0, -1, 0, false};
     if (!SAME || TRANSPOSED) return flow;
     flow.low = 0x7fffffff, flow.high = -1;
 #pragma unroll
@@ -249,17 +260,38 @@ __device__ inline void set_same(const Plan& plan, const Flow& flow, Index i, Ind
     }
 }
 
+// The sums again of another pairing of the same numbers, which are still in the slice before `flow.stage`.
+template <int kind>
+__device__ inline void paired_again(const Shared& own, const Flow& flow, REAL (&sums)[WIDE][WIDE]) {
+    const int stage = flow.after(STAGES - 1), tx = own_column(), ty = own_row();
+#pragma unroll
+    for (int m = 0; m < WIDE; ++m)
+#pragma unroll
+        for (int c = 0; c < WIDE; ++c) sums[m][c] = 0;
+#pragma unroll 1
+    for (int k = 0; k < DEEP; ++k) {
+        REAL row[WIDE], column[WIDE];
+        read<false>(own.terms[part_of(stage, false)][k], ty, 0, row);
+        read<true>(own.terms[part_of(stage, true)][k], tx, 0, column);
+#pragma unroll
+        for (int m = 0; m < WIDE; ++m)
+#pragma unroll
+            for (int c = 0; c < WIDE; ++c) sums[m][c] = with_term<kind>(sums[m][c], row[m], column[c]);
+    }
+}
+
 // Squared distances s by norms, in the place of dot products; and, if that is asked, whether all of the tile are accurate
-// enough: s - share A >= bound with A = |x|^2 + |z|^2. All threads agree. Norms and dot products are finite.
-template <bool asked>
+// enough: s - share A >= bound with A = |x|^2 + |z|^2. If threads answer `together` they agree; else each tells of its own
+// pairs. Norms and dot products are finite.
+template <bool asked, bool together>
 __device__ inline bool by_norms(const Plan& plan, int p, Index i, Index j, int number, REAL (&sums)[WIDE][WIDE]) {
     const REAL *rows = plan.array(FIELDS * p + 3) + i, *columns = plan.array(FIELDS * p + 4) + j;
     const REAL share = asked ? plan.numbers[number] : 0, bound = asked ? plan.numbers[number + 1] : 0;
     const int tx = own_column(), ty = own_row();
     REAL row[WIDE], column[WIDE], most_rows = 0, most_columns = 0, least = REAL(BEYOND);
+    read<false>(rows, ty, 0, row), read<true>(columns, tx, 0, column);
 #pragma unroll
     for (int m = 0; m < WIDE; ++m) {
-        row[m] = rows[row_of(ty, m)], column[m] = columns[column_of(tx, m)];
         if (asked) most_rows = fmax(most_rows, row[m]), most_columns = fmax(most_columns, column[m]);
     }
 #pragma unroll
@@ -271,7 +303,10 @@ __device__ inline bool by_norms(const Plan& plan, int p, Index i, Index j, int n
             else sums[m][c] = fmax(sums[m][c], REAL(0));
         }
     // First with the least distance and the largest norms of each thread, which mostly is enough.
-    if (!asked || !__syncthreads_or(!(least >= fmax(fma(share, most_rows + most_columns, bound), REAL(0))))) return true;
+    if (!asked) return true;
+    const bool enough = least >= fmax(fma(share, most_rows + most_columns, bound), REAL(0));
+    if (!together) return enough;
+    if (!__syncthreads_or(!enough)) return true;
     REAL worst = REAL(BEYOND);
 #pragma unroll
     for (int m = 0; m < WIDE; ++m)

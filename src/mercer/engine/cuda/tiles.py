@@ -63,6 +63,8 @@ class CudaTiles:
     x: TileRows
     z: TileRows
     self_pairs: Array | None
+    entries_only: bool = False
+    """Whether only entries are asked of dot products, so that long sums can be added where they are written."""
 
     def __post_init__(self) -> None:
         self.dtype, self.rows, self.columns = self.program.dtype, self.x.count, self.z.count
@@ -72,8 +74,9 @@ class CudaTiles:
         ways = tuple(Way.of(p, pairing, (self.x, self.z), tensor) for p, (pairing, tensor) in pairings)
         values = len(self.x.values), len(self.z.values)
         self._forward = Source(
-            self.program, tuple(depths), ways, *values, self.device.side, self.self_pairs is not None
-        )
+            self.program, tuple(depths), ways, *values, self.device.side, self.self_pairs is not None,
+            apart=self.entries_only,
+        )  # fmt: skip
         self.row_block = self._forward.tile
         same = None if self.self_pairs is None else np.asarray(self.self_pairs, np.int64)
         self._x = HostSide(self.x, ways, self.dtype, self.row_block, same)
@@ -265,6 +268,7 @@ class CudaTiles:
 
     def _kernels(self, vectors: int, transposed: bool = False) -> Kernels:
         """The kernel for entries (0) or for so many vectors; each is compiled when it is first used."""
+        assert not (vectors and self.entries_only)
         if (vectors, transposed) not in self._known:
             source = replace(self._forward, transposed=transposed)
             self._known[vectors, transposed] = self.device.compiled(source.text(vectors))
