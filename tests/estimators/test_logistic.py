@@ -12,6 +12,9 @@ from sklearn.metrics import log_loss
 from mercer import KernelLogisticRegression, MonomialFeatures
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
 from mercer.kernels import Gaussian, Polynomial, Precomputed
+from mercer.points import DiskPoints
+from mercer.points.disk import ChunkSource
+from mercer.points.disk import points as disk_points
 from mercer.testing import assert_close
 
 X, Y = load_iris(return_X_y=True)
@@ -48,6 +51,25 @@ def test_all_rows_as_landmarks_give_the_exact_answer():
     model = KernelLogisticRegression(Gaussian(0.3), 0.1, class_weight="balanced")
     few = clone(model).set_params(solver="nystroem", landmarks=np.arange(len(Y)))
     np.testing.assert_allclose(few.fit(X, Y).predict_proba(X), model.fit(X, Y).predict_proba(X), atol=1e-5)
+
+
+def test_many_classes_have_as_many_landmarks_as_few(monkeypatch):
+    """Unless their features are in a file, where a step is one pass over them, with a curvature of (c m)² numbers."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(20), 30)
+    rows = 3 * rng.standard_normal((20, 4))[y] + rng.standard_normal((600, 4))
+    model = KernelLogisticRegression(Gaussian(0.1), 0.1, solver="nystroem")
+    many = clone(model).fit(rows, y)
+    assert many.report_.rank == int(5 * np.sqrt(600))
+    assert "conjugate gradients" in many.report_.method
+    monkeypatch.setattr(disk_points, "LOADED_SHARE", 10**6)
+    chunks = DiskPoints(ChunkSource(lambda: iter(np.array_split(rows, 4))))
+    passes = clone(model).fit(chunks, y)
+    assert passes.report_.rank == 1000 // 20
+    assert "conjugate gradients" not in passes.report_.method
+    few = model.set_params(n_landmarks=50)
+    np.testing.assert_allclose(few.fit(rows, y).predict_proba(rows), passes.predict_proba(rows), atol=1e-4)
+    assert many.score(rows, y) > few.score(rows, y)
 
 
 @pytest.mark.parametrize("y", [Y, Y == 1], ids=["three", "two"])

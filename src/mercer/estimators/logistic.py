@@ -23,13 +23,14 @@ from mercer.ways.report import Report
 __all__ = ["KernelLogisticRegression"]
 
 PIVOTS, MOST_PIVOTS = 4, 500
-"""Pivots that precondition the steps for t scores: PIVOTS √(n/t), so that their curvature, n(rt)² operations, takes as
-long as some products with K. Within a quarter of the best at n = 1500 to 6000, t = 1 to 26, λ = 0.1 and 0.001."""
+"""Pivots that precondition the steps for t scores: PIVOTS √(k/t) if a product takes k operations a row and score, n
+with K and 2m with m features, so that their curvature, n(rt)² operations, takes as long as some products. Within a
+quarter of the best at n = 1500 to 6000, t = 1 to 26, λ = 0.1 and 0.001, and at n = 15 000, t = 26, m = 300 and 612."""
 
 MOST_LANDMARKS = 1000
-"""Landmarks unless told otherwise, over the number of scores: a Newton step takes O(n m² t²)."""
-VECTORS = 16
-"""Arrays of n numbers a score that a step on features has in memory."""
+"""Landmarks unless told otherwise, over the number of scores where a Newton step takes O(n m² t²)."""
+VECTORS, ITERATED = 16, 24
+"""Arrays of n numbers a score that a step has in memory, with its curvature and with conjugate gradients."""
 
 
 class KernelLogisticRegression(ScoreClassifier):
@@ -54,10 +55,13 @@ class KernelLogisticRegression(ScoreClassifier):
         Multiplies the sample weights.
     solver : {"auto", "exact", "nystroem"}, default "auto"
         "nystroem" is an approximation for many rows, f in the span of m landmarks: Newton's method on their explicit
-        features, which are in a file if the rows are, in O(n m²) time a step for two classes and O(n m² c²) for c.
+        features. A step takes O(n m²) time for two classes. For c > 2 its system is solved by conjugate gradients, some
+        tens of products of O(n m c); but if the rows are in a file their features are, too, and it is solved at once,
+        in O(n m² c²), with one pass over them.
         "auto" takes it, with a warning, if a hundred exact products would take hours, as `KernelRidge` does.
     n_landmarks : int or None, default None
-        m of "nystroem"; None is 5√n, 1000 at most, or 1000/c for c > 2 classes, or what the memory allows.
+        m of "nystroem"; None is 5√n, 1000 at most, or what the memory allows. Of c > 2 classes with features in a file
+        it is 1000/c at most.
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
         How they are chosen, as for `Nystroem`; integers name training rows, and an array of two dimensions is the
         landmarks themselves. Numbers count all rows, so that "nystroem" refuses weights of 0 beside them. Pivots are
@@ -189,9 +193,20 @@ class KernelLogisticRegression(ScoreClassifier):
         operator, factor = self._prepared(K, report)
         problem = Logistic(operator, labels, float(self.alpha), weights, bool(self.fit_intercept), factor)
         with report.stage("solve"):
-            solution = solve(NewtonLogistic(float(self.tol), int(self.max_iter)), problem)
+            solution = solve(self._newton(), problem)
         self.dual_coef_ = solution.x.coef
         return solution
+
+    def _newton(self) -> NewtonLogistic:
+        return NewtonLogistic(float(self.tol), int(self.max_iter))
+
+    @property
+    def _scores(self) -> int:
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    def _iterates(self, K: KernelOperator) -> bool:
+        """Whether Newton's steps on features are found by products with them: each is a pass over those in a file."""
+        return self._scores > 1 and not K.x.window
 
     def _by_landmarks(
         self, K: KernelOperator, X: Any, labels: np.ndarray, weights: np.ndarray | None, report: Report
@@ -205,10 +220,20 @@ class KernelLogisticRegression(ScoreClassifier):
             KernelOperator(self.kernel_, X, span.landmarks, dtype=np.float64).features(span.root, out=Phi)
         report.method = f"{counted(len(span.matrix), 'landmark')}, Newton on their Nyström features"
         report.rank, report.precision = span.rank, "float64"
-        problem = FeatureLogistic(LowRank(Phi), labels, float(self.alpha), weights, bool(self.fit_intercept))
-        with report.stage("solve"):
-            solution = solve(NewtonFeatureLogistic(float(self.tol), int(self.max_iter)), problem)
-        self.X_fit_, self.dual_coef_ = span.landmarks, span.root @ solution.x.coef
+        features, given = LowRank(Phi), (labels, float(self.alpha), weights, bool(self.fit_intercept))
+        if self._iterates(K):
+            report.method += " with conjugate gradients"
+            with report.stage("preconditioner"):
+                factor = pivoted_cholesky(features, self._pivots(2 * m, m), tol=float(self.alpha)).F
+            with report.stage("solve"):
+                solution = solve(self._newton(), Logistic(features, *given, factor))
+            coef = Phi.T @ solution.x.coef
+        else:
+            with report.stage("solve"):
+                one_pass = NewtonFeatureLogistic(float(self.tol), int(self.max_iter))
+                solution = solve(one_pass, FeatureLogistic(features, *given))
+            coef = solution.x.coef
+        self.X_fit_, self.dual_coef_ = span.landmarks, span.root @ coef
         if self.solver == "auto":
             given = f"{report.reason}, so f is restricted to {counted(len(span.matrix), 'landmark')}, an approximation"
             do = 'compare other n_landmarks=, or set solver="exact"'
@@ -218,14 +243,17 @@ class KernelLogisticRegression(ScoreClassifier):
 
     def _planned(self, K: KernelOperator, report: Report) -> int:
         """How many landmarks, and the memory that they take; the budget may lower the default."""
-        n, t = K.shape[0], 1 if len(self.classes_) == 2 else len(self.classes_)
+        n, t, iterates = K.shape[0], self._scores, self._iterates(K)
 
         def need(m: int) -> int:
             features = 0 if K.x.window else 8 * n * m
-            return features + landmark_bytes(n, m) + 8 * (VECTORS * n * t + 3 * (m * t) ** 2)
+            at_once = 8 * (VECTORS * n * t + 3 * (m * t) ** 2)
+            step = self._iteration_bytes(n, self._pivots(2 * m, m)) if iterates else at_once
+            return features + landmark_bytes(n, m) + step
 
         asked = given_count(type(self).__name__, self.landmarks, self._count_or_none("n_landmarks"))
-        m = max(1, min(default_landmarks(n), MOST_LANDMARKS // t)) if asked is None else asked
+        most = MOST_LANDMARKS if iterates else MOST_LANDMARKS // t
+        m = max(1, min(default_landmarks(n), most)) if asked is None else asked
         while asked is None and m > 100 and need(m) + landmark_rows(K, m) > report.memory_budget:
             m = int(0.8 * m)
         m = min(m, n) if isinstance(self.landmarks, str) else m
@@ -236,15 +264,23 @@ class KernelLogisticRegression(ScoreClassifier):
 
     def _prepared(self, K: KernelOperator, report: Report) -> tuple[Operator, np.ndarray]:
         """K, in memory if it fits, and F with FFᵀ ≈ K for the preconditioner."""
-        n, t = K.shape[0], 1 if len(self.classes_) == 2 else len(self.classes_)
-        rank = min(int(PIVOTS * np.sqrt(n / t)), MOST_PIVOTS, n)
+        n = K.shape[0]
+        rank = self._pivots(n, n)
         report.method = "Newton with conjugate gradients"
-        need = 8 * (n * (24 * t + 2 * rank) + min(n * rank * t, CHUNK) + (2 * t + 1) * t * rank**2)
-        operator = self._in_memory(K, need, report, "fewer rows")
+        operator = self._in_memory(K, self._iteration_bytes(n, rank), report, "fewer rows")
         with report.stage("preconditioner"):
             if not self.kernel_.properties.definiteness.is_mercer and np.any(K.diagonal() < 0):
                 return operator, np.empty((n, 0))  # pivoted Cholesky asks for a diagonal ≥ 0
             return operator, pivoted_cholesky(operator, rank, tol=float(self.alpha)).F
+
+    def _pivots(self, each: int, most: int) -> int:
+        """Pivots for the steps, `most` at the most, if a product takes `each` operations a row and score."""
+        return min(int(PIVOTS * np.sqrt(each / self._scores)), MOST_PIVOTS, most)
+
+    def _iteration_bytes(self, n: int, rank: int) -> int:
+        """Bytes of the vectors of conjugate gradients and of their preconditioner."""
+        t = self._scores
+        return 8 * (n * (ITERATED * t + 2 * rank) + min(n * rank * t, CHUNK) + (2 * t + 1) * t * rank**2)
 
     def _check(self) -> None:
         self._checked_number("alpha", otherwise=", the weight λ of ‖f‖²/2")
