@@ -220,18 +220,18 @@ class KernelLogisticRegression(ScoreClassifier):
             KernelOperator(self.kernel_, X, span.landmarks, dtype=np.float64).features(span.root, out=Phi)
         report.method = f"{counted(len(span.matrix), 'landmark')}, Newton on their Nyström features"
         report.rank, report.precision = span.rank, "float64"
-        features, given = LowRank(Phi), (labels, float(self.alpha), weights, bool(self.fit_intercept))
+        features, loss = LowRank(Phi), (labels, float(self.alpha), weights, bool(self.fit_intercept))
         if self._iterates(K):
             report.method += " with conjugate gradients"
             with report.stage("preconditioner"):
                 factor = pivoted_cholesky(features, self._pivots(2 * m, m), tol=float(self.alpha)).F
             with report.stage("solve"):
-                solution = solve(self._newton(), Logistic(features, *given, factor))
+                solution = solve(self._newton(), Logistic(features, *loss, factor))
             coef = Phi.T @ solution.x.coef
         else:
             with report.stage("solve"):
                 one_pass = NewtonFeatureLogistic(float(self.tol), int(self.max_iter))
-                solution = solve(one_pass, FeatureLogistic(features, *given))
+                solution = solve(one_pass, FeatureLogistic(features, *loss))
             coef = solution.x.coef
         self.X_fit_, self.dual_coef_ = span.landmarks, span.root @ coef
         if self.solver == "auto":
