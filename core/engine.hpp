@@ -272,6 +272,8 @@ struct InstructionSet {
 InstructionSet baseline();
 #if defined(MERCER_X86)
 InstructionSet x86_64_v3();
+#endif
+#if defined(MERCER_AVX512)
 InstructionSet x86_64_v4();
 #endif
 

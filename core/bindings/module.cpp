@@ -16,6 +16,8 @@ std::vector<InstructionSet> instruction_sets() {
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
         found.push_back(x86_64_v3());
+#endif
+#if defined(MERCER_AVX512)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
         found.push_back(x86_64_v4());
