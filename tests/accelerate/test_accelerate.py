@@ -99,6 +99,10 @@ def test_strict_leaves_nothing_to_scikit_learn():
     try:
         with pytest.raises(InvalidInput, match="strict"):
             sklearn.svm.SVC(kernel="precomputed").fit(np.array([[1.0, 0.5], [0.0, 1.0]]), [0, 1])
+        with pytest.raises(InvalidInput) as found:
+            sklearn.kernel_ridge.KernelRidge(alpha=0).fit(np.ones((3, 1)), np.ones(3))
+        assert str(found.value).count("KernelRidge: ") == 1
+        assert ".;" not in str(found.value)
     finally:
         accelerate.uninstall()
 

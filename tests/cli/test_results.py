@@ -108,7 +108,11 @@ def test_columns_of_the_table_are_copied_before_the_predictions(folder, tmp_path
     assert columns["a"] == pytest.approx(table["a"])
     assert columns["house, number"] == table["house, number"].fillna("").tolist()
     assert columns["price"] == result("predict", folder / "price", folder / "t.csv")["predictions"]["price"]
-    for keep, why in (("price", "the name of an output"), ("aa", "did you mean 'a'"), (",", "name columns")):
+    beside = result("predict", folder / "price", folder / "t.csv", "--keep", "price")["predictions"]
+    assert list(beside) == ["price", "price_predicted"]
+    assert beside["price"] == pytest.approx(pd.read_csv(folder / "t.csv")["price"])
+    assert beside["price_predicted"] == columns["price"]
+    for keep, why in (("aa", "did you mean 'a'"), (",", "name columns")):
         done = mercer("predict", folder / "price", tmp_path / "named.csv", "--keep", keep)
         assert (done.exit_code, why in " ".join(done.stderr.split())) == (2, True), done.stderr
 

@@ -241,3 +241,12 @@ def test_the_text_says_the_class_and_the_rest():
     assert text.startswith("f[b](x) = ")
     assert "the other 145" in text
     assert "training point" in text
+
+
+def test_support_vectors_are_told_by_their_rows():
+    X, y = load_iris(return_X_y=True)
+    model = mercer.SVC(kernel="gaussian(gamma=0.5)").fit(X, y == 1)
+    found = mercer.explain(model, X[60])
+    j, _ = found.top(1)[0]
+    assert f"support vector {j}, row {model.support_[j]}" in str(found).splitlines()[1]
+    np.testing.assert_array_equal(X[found.rows], model.X_fit_)

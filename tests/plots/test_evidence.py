@@ -80,7 +80,8 @@ def test_bars_add_up_to_the_prediction():
     assert sum(widths) == pytest.approx(model.decision_function(X[7:8])[0])
     assert widths[:4] == [value for _, value in found.top(4)]
     labels = [text.get_text() for text in display.ax_.get_yticklabels()]
-    assert labels[0] == f"support vector {found.order[0, 0]}"
+    first = found.order[0, 0]
+    assert labels[0] == f"support vector {first}, row {model.support_[first]}"
     assert labels[-2:] == [f"the other {len(model.support_) - 4}", "intercept"]
     with pytest.raises(InvalidInput, match="row=150 of 150"):
         ExplanationDisplay.from_estimator(model, X, row=150)

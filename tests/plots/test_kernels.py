@@ -124,6 +124,7 @@ def test_the_band_is_two_standard_deviations():
     model = mercer.KernelRidge("gaussian(gamma=1.0)", alpha=0.1).fit(x, np.sin(x[:, 0]))
     display = PosteriorDisplay.from_estimator(model, x, np.sin(x[:, 0]))
     mean, std = model.predict(display.at[:, None], return_std=True)
+    std *= np.sqrt(model.prior_variance())
     assert np.allclose(display.line_.get_ydata(), mean)
     corners = display.band_.get_paths()[0].vertices
     assert corners[:, 1].max() == pytest.approx((mean + 2 * std).max())

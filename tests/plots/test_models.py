@@ -17,7 +17,13 @@ from matplotlib.colors import to_rgba  # noqa: E402
 
 import mercer  # noqa: E402
 from mercer.errors import InvalidInput  # noqa: E402
-from mercer.plots import ComponentsDisplay, DecisionSurfaceDisplay, VariancesDisplay  # noqa: E402
+from mercer.plots import (  # noqa: E402
+    ComponentsDisplay,
+    DecisionSurfaceDisplay,
+    PosteriorDisplay,
+    ScoresDisplay,
+    VariancesDisplay,
+)
 from mercer.plots.drawing.style import NEGATIVE, POSITIVE  # noqa: E402
 
 X, y = make_moons(120, noise=0.15, random_state=0)
@@ -149,3 +155,56 @@ def test_bars_are_the_shares_of_each_kernel():
         assert np.allclose([bar.get_height() for bar in bars], share), name
         assert np.allclose(total.get_ydata(), np.cumsum(share))
     assert [ax.get_title() for ax in display.ax_] == ["linear", "quartic"]
+
+
+# ---- many classes, and units ----------------------------------------------------------------------------------------
+
+
+def of_classes(count):
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((120, 2)), np.array([f"class {one}" for one in np.arange(120) % count])
+
+
+@pytest.mark.parametrize("count", [5, 26, 61])
+def test_classes_of_text_are_named_where_they_can_be_told_apart(count):
+    scores, classes = of_classes(count)
+    display = ScoresDisplay.from_predictions(scores, pd.Series(classes, name="letter"))
+    legend = display.ax_.get_legend()
+    if count > 60:
+        assert legend is None
+        assert display.notes_ == ["61 classes, too many to tell apart"]
+        return
+    assert len(legend.get_texts()) == len(display.points_) == count
+    display.figure_.canvas.draw()
+    box, page = legend.get_window_extent(), display.figure_.bbox
+    assert page.x0 <= box.x0 < box.x1 <= page.x1
+    assert page.y0 <= box.y0 < box.y1 <= page.y1
+
+
+def test_the_scale_of_numbers_has_their_name():
+    display = ScoresDisplay.from_predictions(X, pd.Series(X[:, 0], name="height"))
+    assert [ax.get_ylabel() for ax in display.figure_.axes[1:]] == ["height"]
+    numbered = ScoresDisplay.from_predictions(X, np.arange(len(X)))
+    assert [ax.get_ylabel() for ax in numbered.figure_.axes[1:]] == ["y"]
+
+
+def test_many_classes_leave_room_for_the_surface():
+    rows, classes = of_classes(26)
+    model = mercer.KernelRidgeClassifier("gaussian(gamma=1.0)").fit(rows, classes)
+    display = DecisionSurfaceDisplay.from_estimator(model, rows, classes, side=20)
+    display.figure_.canvas.draw()
+    assert display.ax_.get_window_extent().height > 0.7 * display.figure_.bbox.height
+    assert len(display.ax_.get_legend().get_texts()) == 26
+
+
+@pytest.mark.parametrize("unit", [1e5, 1e-6])
+@pytest.mark.parametrize("piped", [False, True])
+def test_the_band_of_ridge_has_the_units_of_the_targets(unit, piped):
+    """Its kernel has none: σ² of the prior σ²k is estimated."""
+
+    def band(unit):
+        model = mercer.KernelRidge("gaussian(gamma=1.0)", alpha=0.1, fit_intercept=True)
+        model = make_pipeline(StandardScaler(), model) if piped else model
+        return PosteriorDisplay.from_estimator(model.fit(X[:, :1], unit * X[:, 1]), X[:, :1]).std
+
+    np.testing.assert_allclose(band(unit), unit * band(1.0), rtol=1e-6)

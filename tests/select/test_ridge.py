@@ -96,6 +96,8 @@ def test_screening_keeps_the_best_of_each_family():
     assert {row.rows for row in search.table} == {45, 90}
     assert search.table[0].rows == 90
     assert len(search.best_of_each_kernel()) == len(kernels)
+    assert {row.kernel for row in search.screened} == whole
+    assert {row.rows for row in search.screened} == {45}
 
 
 def test_rules_are_resolved_and_singular_kernels_survive():

@@ -51,7 +51,8 @@ def _ours(home: str, name: str) -> Any:
 
     def delegated(self: Any, why: str) -> None:
         if strict():
-            raise InvalidInput(message(name, why, "leave out --strict, or strict=True, to let scikit-learn do it"))
+            given = why.removeprefix(f"{name}: ").removesuffix(".")
+            raise InvalidInput(message(name, given, "leave out --strict, or strict=True, to let scikit-learn do it"))
         _call.why = why
 
     return face if isfunction(face) else type(name, (face,), {"_delegated": delegated})

@@ -555,7 +555,7 @@ def _written_outputs(
 
     fitted = predicting.loaded(model, memory)
     columns = predicting.outputs(fitted, model.name, does, proba)
-    kept = predicting.kept_names(keep, columns)
+    kept, columns = predicting.kept_names(keep, columns)
     tables.check_table_place(out, [model, table], [*kept, *columns])
     what = f"predictions of {fitted.target}" if does == "predict" else "rows of scores"
     if predicting.streams(table, out, as_json):

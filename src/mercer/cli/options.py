@@ -130,7 +130,7 @@ Keep = Annotated[
     typer.Option(
         autocompletion=completion.columns,
         metavar="COLUMNS",
-        help="Copy these columns of the table, such as an identifier, before the outputs; "
+        help="Copy these columns of the table, such as an identifier, or the target, before the outputs; "
         "separate their names by commas.",
     ),
 ]

@@ -109,13 +109,14 @@ def _components(model: TableModel, name: str) -> list[str]:
     return [f"component{place}" for place in range(1, width + 1)]
 
 
-def kept_names(keep: str | None, columns: list[str]) -> list[str]:
-    """The names that --keep lists; raises InvalidInput if one of them is an output."""
+def kept_names(keep: str | None, columns: list[str]) -> tuple[list[str], list[str]]:
+    """The names that --keep lists, and those of the outputs: beside a column of its name one is "…_predicted"."""
     names = [] if keep is None else list(dict.fromkeys(split_names("--keep", keep)))
-    if twice := [name for name in names if name in columns]:
+    beside = [f"{name}_predicted" if name in names else name for name in columns]
+    if twice := [name for name in beside if name in names]:
         given = f"{twice[0]!r} is the name of an output"
         raise InvalidInput(message("--keep", given, "leave it out, or rename the column of the table"))
-    return names
+    return names, beside
 
 
 def made(model: TableModel, rows: Table, does: str, columns: list[str], kept: Sequence[str] = ()) -> Any:

@@ -42,6 +42,8 @@ class Explanation:
     parts : list or None
         For kernels that can tell it: for each row what its parts contribute, as (part, weight). Those of a sequence
         are its positions with their symbols, for the kernels that `position_weights` knows.
+    rows : array of int of shape (n,) or None
+        Of support vectors, their rows in the fit.
 
     Examples
     --------
@@ -64,6 +66,11 @@ class Explanation:
     order: np.ndarray = field(repr=False)
     points: str = "training point"
     parts: list[Any] | None = None
+    rows: np.ndarray | None = field(default=None, repr=False)
+
+    def named(self, j: int) -> str:
+        """The training point with this place, and its row in the fit if the places are not those of the rows."""
+        return f"{self.points} {j}" + ("" if self.rows is None else f", row {self.rows[j]}")
 
     def top(self, count: int = 5, row: int = 0) -> list[tuple[int, float]]:
         """The training points that carry most of a row's output, with their contributions.
@@ -82,7 +89,7 @@ class Explanation:
         yield (f"{name}(x) = {self.prediction[row]:.3g} = {self.intercept:.3g} (intercept) + {n} terms αⱼ k(x, xⱼ)")
         for j in self.order[row, :count]:
             terms = f"{self.coefficients[j]:.3g} × {self.similarities[row, j]:.3g}"
-            yield f"  {self.contributions[row, j]:<8.3g}  {terms:<17}  {self.points} {j}"
+            yield f"  {self.contributions[row, j]:<8.3g}  {terms:<17}  {self.named(j)}"
         if n > count:
             rest = self.contributions[row, self.order[row, count:]]
             yield f"  {rest.sum():<8.3g}  the other {len(rest)}"
@@ -149,6 +156,7 @@ def explain(model: Any, X: Any, output: int | None = None) -> Explanation:
         order=order,
         points=expansion.points,
         parts=_parts(model, rows, alpha),
+        rows=expansion.rows,
     )
 
 

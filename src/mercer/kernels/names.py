@@ -135,7 +135,8 @@ def _tree(text: str) -> ast.expr:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         advice = "write it as in Python: 0.5*gaussian(gamma=0.1) + linear()"
-        raise InvalidInput(message("parse", f"{_short(text)} is not an expression ({error})", advice)) from error
+        why = error.msg if isinstance(error, SyntaxError) else error
+        raise InvalidInput(message("parse", f"{_short(text)} is not an expression ({why})", advice)) from error
 
 
 _signature = lru_cache(maxsize=256)(signature)

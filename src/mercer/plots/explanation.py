@@ -90,7 +90,7 @@ class ExplanationDisplay(Display):
         top = found.order[row, : self.count]
         rest = found.order[row, self.count :]
         terms = [*found.contributions[row, top], *([found.contributions[row, rest].sum()] if len(rest) else [])]
-        names = [f"{found.points} {j}" for j in top] + ([f"the other {len(rest):,}"] if len(rest) else [])
+        names = [found.named(j) for j in top] + ([f"the other {len(rest):,}"] if len(rest) else [])
         terms, names = [*terms, found.intercept], [*names, "intercept"]
         shades = [POSITIVE if term > 0 else NEGATIVE for term in terms[: len(top)]] + [FAINT] * (len(terms) - len(top))
         place = np.arange(len(terms))

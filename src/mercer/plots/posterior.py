@@ -23,7 +23,8 @@ PLACES = 300
 class PosteriorDisplay(Display):
     """f(x) ± 2 √var f(x) over one column, the band that holds f with probability 0.95; other columns at their medians.
 
-    The band is that of f. A new observation varies about f by its noise too, of variance λ.
+    The band is that of f. A new observation varies about f by its noise too. For ridge regression, whose kernel has no
+    units, f ~ GP(0, σ²k) with σ² estimated from the targets, and the noise has variance σ²λ.
 
     Parameters
     ----------
@@ -145,6 +146,9 @@ def _prediction(model: Any, path: np.ndarray) -> tuple[np.ndarray, np.ndarray | 
     """f and its standard deviation, of the first target; None where the model has no such thing."""
     try:
         mean, std = quietly(lambda X: model.predict(X, return_std=True), path)
+        last = model.steps[-1][1] if hasattr(model, "steps") else getattr(model, "best_estimator_", model)
+        if hasattr(last, "prior_variance"):
+            std = std * np.sqrt(last.prior_variance())
     except (InvalidInput, TypeError):
         mean, std = quietly(model.predict, path), None
     mean = np.asarray(mean, np.float64).reshape(len(path), -1)[:, 0]

@@ -11,13 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.errors import InvalidInput, message
 from mercer.numerals import counted
 from mercer.plots.components import chosen, title
-from mercer.plots.drawing.display import Display, drawn_of, one_for_each, places_drawn
+from mercer.plots.drawing.display import MOST_NAMED, Display, drawn_of, name_classes, one_for_each, places_drawn
 from mercer.plots.drawing.style import INK, SEQUENTIAL, colour, marker, plain
 from mercer.points import count, take
 
 __all__ = ["ScoresDisplay"]
 
 MOST_CLASSES = 20
+"""Of more than so many whole numbers the colour is their size."""
 
 
 class ScoresDisplay(Display):
@@ -33,6 +34,8 @@ class ScoresDisplay(Display):
     rows : array of int of shape (shown,), optional
         The numbers of the rows.
     notes : sequence of str
+    y_name : str
+        What the scale of numbers is called.
 
     Attributes
     ----------
@@ -60,9 +63,11 @@ class ScoresDisplay(Display):
         titles: Sequence[str],
         rows: np.ndarray | None = None,
         notes: Sequence[str] = (),
+        y_name: str = "y",
     ) -> None:
         self.scores = scores
         self.y = y
+        self.y_name = y_name
         self.titles = titles
         self.rows = rows
         self.notes = notes
@@ -79,7 +84,7 @@ class ScoresDisplay(Display):
         X : array-like of shape (n, d), or objects that its kernel takes
             Of more than 3000 as many are drawn.
         y : array-like of shape (n,), optional
-            Classes or numbers.
+            Classes or numbers; a pandas Series gives their scale its name. More than 60 classes are not told apart.
         components : one, two or three ints, optional
             By default the first two, or the only one.
         ax : Axes, optional
@@ -103,6 +108,7 @@ class ScoresDisplay(Display):
             titles=[title(estimator, place) for place in places],
             rows=drawn,
             notes=[drawn_of(len(drawn), n)],
+            y_name=_name(y),
         ).plot(ax)
 
     @classmethod
@@ -114,7 +120,7 @@ class ScoresDisplay(Display):
         labels = None if y is None else one_for_each(y, len(table), cls.__name__)[drawn]
         titles = [f"component {place + 1}" for place in range(table.shape[1])]
         notes = [drawn_of(len(drawn), len(table))]
-        return cls(table[drawn], y=labels, titles=titles, rows=drawn, notes=notes).plot(ax)
+        return cls(table[drawn], y=labels, titles=titles, rows=drawn, notes=notes, y_name=_name(y)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw, in these axes or in new ones."""
@@ -127,30 +133,35 @@ class ScoresDisplay(Display):
             do = 'give axes with projection="3d", or none'
             raise InvalidInput(message(type(self).__name__, "three components for axes of two dimensions", do))
         at = self.scores.T if k > 1 else (self._numbers(), self.scores[:, 0])
-        self.points_ = self._draw(ax, at)
+        self.points_, left_out = self._draw(ax, at)
+        self._note(ax, *self.notes, left_out)
         names = self.titles if k > 1 else ["row", *self.titles]
         ax.set(xlabel=names[0], ylabel=names[1])
         if k == 3:
             ax.set_zlabel(names[2])
-        self._note(ax, *self.notes)
         return self
 
     def _numbers(self) -> np.ndarray:
         return np.arange(len(self.scores)) if self.rows is None else self.rows
 
-    def _draw(self, ax: Any, at: Any) -> list[Any]:
-        """The points, by class, by number, or all alike."""
+    def _draw(self, ax: Any, at: Any) -> tuple[list[Any], str]:
+        """The points, by class, by number, or all alike, and what the picture does not tell of them."""
         dots = {"s": 16, "linewidths": 0.3, "edgecolors": "white"}
-        if self.y is None:
-            return [ax.scatter(*at, color=INK, **dots)]
-        labels = np.unique(self.y)
-        if self.y.dtype.kind == "f" or len(labels) > MOST_CLASSES:
+        labels = np.asarray([]) if self.y is None else np.unique(self.y)
+        if self.y is not None and self.y.dtype.kind in ("fiu" if len(labels) > MOST_CLASSES else "f"):
             points = ax.scatter(*at, c=np.asarray(self.y, np.float64), cmap=SEQUENTIAL, **dots)
-            self.figure_.colorbar(points, ax=ax, label="y", pad=0.15 if len(at) == 3 else 0.02)
-            return [points]
+            self.figure_.colorbar(points, ax=ax, label=plain(self.y_name), pad=0.15 if len(at) == 3 else 0.02)
+            return [points], ""
+        if not 0 < len(labels) <= MOST_NAMED:
+            points = ax.scatter(*at, color=INK, **dots)
+            return [points], f"{len(labels)} classes, too many to tell apart" if len(labels) else ""
         found = []
         for place, label in enumerate(labels):
             one = {"color": colour(place), "marker": marker(place), "label": plain(label), **dots}
             found.append(ax.scatter(*(axis[self.y == label] for axis in at), **one))
-        ax.legend(fontsize="small", markerscale=1.4, loc="upper left" if len(at) == 3 else "best")
-        return found
+        name_classes(ax, len(labels), markerscale=1.4, loc="upper left" if len(at) == 3 else "best")
+        return found, ""
+
+
+def _name(y: Any) -> str:
+    return str(name) if (name := getattr(y, "name", None)) is not None else "y"

@@ -10,7 +10,16 @@ from matplotlib.colors import ListedColormap
 from matplotlib.ticker import MaxNLocator
 
 from mercer.errors import InvalidInput, message
-from mercer.plots.drawing.display import Display, drawn_of, named_columns, numbers, one_for_each, places_drawn
+from mercer.plots.drawing.display import (
+    MOST_NAMED,
+    Display,
+    drawn_of,
+    name_classes,
+    named_columns,
+    numbers,
+    one_for_each,
+    places_drawn,
+)
 from mercer.plots.drawing.outputs import expansion_points, output_of
 from mercer.plots.drawing.plane import Plane, bands
 from mercer.plots.drawing.style import (
@@ -228,7 +237,7 @@ class DecisionSurfaceDisplay(Display):
         """The rows, by their classes where these are known and few."""
         i, j = self.plane.columns
         labels = np.asarray([]) if self.y is None else np.unique(self.y)
-        if not 0 < len(labels) <= max(20, len(self.classes)):
+        if not 0 < len(labels) <= min(MOST_NAMED, max(20, len(self.classes))):
             self.rows_ = [ax.scatter(self.rows[:, i], self.rows[:, j], s=9, color=INK, linewidths=0)]
             return ""
         order = [*self.classes, *(label for label in labels.tolist() if label not in self.classes)]
@@ -236,7 +245,7 @@ class DecisionSurfaceDisplay(Display):
             place, of = order.index(label), self.y == label
             dots = {"s": 24, "color": colour(place), "marker": marker(place), "edgecolor": "white", "linewidths": 0.6}
             self.rows_.append(ax.scatter(self.rows[of, i], self.rows[of, j], label=plain(label), **dots))
-        ax.legend(loc="upper right", fontsize="small")
+        name_classes(ax, len(labels), loc="upper right")
         return ""
 
     def _draw_points(self, ax: Any) -> str:

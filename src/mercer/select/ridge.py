@@ -83,6 +83,8 @@ class RidgeSearch:
     rivals : tuple of Kernel
         The best kernel, and after it those with a mean score within one standard deviation, over the folds, of its own;
         empty in a pickle of an earlier version.
+    screened : tuple of Candidate
+        How the kernels that `screen` left scored on its rows.
     """
 
     best_kernel: Kernel
@@ -94,6 +96,7 @@ class RidgeSearch:
     metric: str
     notes: tuple[str, ...] = ()
     rivals: tuple[Kernel, ...] = field(default=(), repr=False)  # the table names them
+    screened: tuple[Candidate, ...] = field(default=(), repr=False)
 
     def best_of_each_kernel(self) -> tuple[Candidate, ...]:
         """The best α of each kernel, best kernel first."""
@@ -180,7 +183,7 @@ def cross_validate_ridge(
     tried = [_Trial(kernel.resolve(rows), grid) for kernel in chosen]
     if not tried:
         raise InvalidInput(message(WHO, "no kernel to choose from", "give at least one kernel"))
-    left: list[_Trial] = []
+    left, finalists = list[_Trial](), list[_Trial]()
     if screen is not None and 2 * folds <= screen < m and len(tried) > FINALISTS:
         part = _sampled(rows, targets if groups is None else groups, task, screen, folds, seed)
         left = [_tried(trial, *part, folds, seed, fit_intercept) for trial in tried]
@@ -188,7 +191,8 @@ def cross_validate_ridge(
         left = [trial for trial in left if trial not in finalists]
         tried = [trial.narrowed() for trial in finalists]
     tried = [_tried(trial, rows, targets, groups, folds, seed, fit_intercept) for trial in tried]
-    return _search(tried, left, grid, m, folds, task)
+    screened = tuple(min(trial.candidates(), key=_rank) for trial in finalists)
+    return replace(_search(tried, left, grid, m, folds, task), screened=screened)
 
 
 @dataclass(frozen=True, eq=False)

@@ -137,3 +137,23 @@ def test_what_has_no_variance_is_refused(data):
     model.alpha_ = 0.0
     with pytest.raises(InvalidInput, match="positive definite"):
         model.posterior()
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_prior_variance_is_the_maximum_likelihood_estimate(data, weights, intercept):
+    X, y, _ = data
+    model = KernelRidge(KERNEL, 0.1, fit_intercept=intercept).fit(X, y, weights)
+    left, C = y - model.intercept_, KERNEL(X) + 0.1 * np.diag(1 / weights)
+    found = model.prior_variance()
+    np.testing.assert_allclose(found, left @ np.linalg.solve(C, left) / 150, rtol=1e-9)
+    sizes = np.array([0.9, 1.0, 1.1]) * found  # −2 log likelihood of N(0, σ²C) but for a constant: the least is there
+    assert np.argmin(150 * np.log(sizes) + found * 150 / sizes) == 1
+    both = KernelRidge(KERNEL, [0.1, 1.0]).fit(X, np.column_stack([y, 3 * y])).prior_variance()
+    apart = [KernelRidge(KERNEL, alpha).fit(X, s * y).prior_variance() for alpha, s in ((0.1, 1), (1.0, 3))]
+    np.testing.assert_allclose(both, apart, rtol=1e-9)
+
+
+def test_a_model_on_landmarks_does_not_know_its_prior_variance(data):
+    X, y, _ = data
+    with pytest.raises(InvalidInput, match="does not know its targets"):
+        KernelRidge(KERNEL, 0.1, solver="nystroem", n_landmarks=20).fit(X, y).prior_variance()

@@ -110,7 +110,7 @@ def _labels(model: TableModel, rows: Table, target: str | None) -> Any:
     if name not in rows.columns:
         rows.split(name)  # refuses it, with the nearest name
     values = rows.frame[name]
-    return values.to_numpy() if values.dtype.kind in "iufb" and values.notna().all() else values.astype(str).to_numpy()
+    return values if values.dtype.kind in "iufb" and values.notna().all() else values.astype(str)
 
 
 def _surface(model: TableModel, rows: Table, target: str | None) -> Any:
@@ -130,7 +130,7 @@ def _posterior(model: TableModel, rows: Table, target: str | None) -> Any:
         raise InvalidInput(message("--kind", f"posterior of a model of {model.task}", "choose another kind, or auto"))
     X = _matrix(model, rows, "posterior", 1)
     y = _labels(model, rows, target)
-    y = None if y is None or y.dtype.kind not in "iufb" else y
+    y = None if y is None or y.dtype.kind not in "iufb" else y.to_numpy()
     display = PosteriorDisplay.from_estimator(model.estimator, X, y)
     display.ax_.set(xlabel=f"{_features(model)[0]}, as encoded", ylabel=model.target)
     return display

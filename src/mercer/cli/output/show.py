@@ -138,7 +138,9 @@ def _left_behind(search: RidgeSearch) -> list[str]:
     if not rows:
         return []
     named = "; ".join(f"{row.kernel} {ratio(row.mean)}" for row in rows)
-    return [f"on {rows[0].rows} rows already behind: {named}"]
+    own = [ratio(row.mean) for row in search.screened if row.kernel == repr(search.best_kernel)]
+    began = f"this kernel had {own[0]}, and left behind were" if own else "left behind were"
+    return [f"on {rows[0].rows} rows {began} {named}"]
 
 
 def show_tuned(tuned: Tuned) -> None:

@@ -20,6 +20,8 @@ class Expansion(NamedTuple):
     """Names of the outputs; an only output that needs no name has the empty text."""
     points: str = "training point"
     """The name of one xⱼ in explanations."""
+    rows: np.ndarray | None = None
+    """The numbers of the xⱼ among the rows of the fit, if `X_fit_` has some of these."""
 
 
 def expansion_of(model: Any, intercept: Any = 0.0, coefficients: Any = None, prefix: str = "") -> Expansion:

@@ -324,6 +324,10 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         noise, posterior = self.noise_ * bool(include_noise), self.posterior()
         return mean, posterior.covariance(X, noise) if return_cov else posterior.std(X, noise)
 
+    def prior_variance(self) -> Any:
+        """The number 1: the kernel has the variance of f, in the units of y."""
+        return 1.0
+
     def posterior(self) -> Posterior:
         """The covariance given the training rows, in the units of y, with its factor, which later calls share."""
         check_is_fitted(self)

@@ -164,8 +164,9 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, RidgeEstimator):
 
         Ridge regression is the posterior mean of f ~ GP(0, k) seen with noise of variance λ/wᵢ, and cov(f(x), f(z)) =
         k(x, z) − kₓᵀ (K + λ diag(1/w))⁻¹ k_z then. It is that of f, without the noise of a new observation: add λ for
-        it. A kernel that is the prior covariance but for a factor σ² gives the covariance but for σ²; its maximum
-        likelihood estimate is yᵀα/n. An intercept is a b with a flat prior, whose uncertainty is counted.
+        it. A kernel that is the prior covariance but for a factor σ² gives the covariance but for σ²: multiply std by
+        the root of `prior_variance()`, which estimates σ² from the targets. An intercept is a b with a flat prior,
+        whose uncertainty is counted.
 
         Parameters
         ----------
@@ -198,6 +199,37 @@ class LeastSquaresRegressor(MultiOutputMixin, RegressorMixin, RidgeEstimator):
         ask = Posterior.covariance if return_cov else Posterior.std
         found = [ask(Posterior.of(self, float(value)), X) for value in values]  # one factor at a time
         return mean, found[0] if mean.ndim == 1 else np.stack([found[i] for i in which], axis=-1)
+
+    def prior_variance(self) -> Any:
+        r"""σ̂² = (y − b)ᵀα/n, the maximum likelihood estimate of σ² for f ~ GP(0, σ²k) and noise of variance σ²λ/wᵢ.
+
+        It has the squared units of the targets, while `k` has none.
+
+        Returns
+        -------
+        float, or array of shape (targets,)
+
+        Raises
+        ------
+        InvalidInput
+            If the model is restricted to landmarks: it does not know its targets then.
+
+        Examples
+        --------
+        >>> from mercer import KernelRidge
+        >>> model = KernelRidge("gaussian(gamma=1.0)", alpha=0.01).fit([[0.0], [1.0]], [0.0, 100.0])
+        >>> round(model.prior_variance())
+        5708
+        """
+        check_is_fitted(self)
+        if self.restricted_:
+            given = "the prior variance of a model restricted to landmarks, which does not know its targets"
+            raise InvalidInput(message(type(self).__name__, given, 'choose solver="cholesky" or "cg"'))
+        weights = 1.0 if self.sample_weight_ is None else self.sample_weight_
+        alpha = np.asarray(self.dual_coef_)
+        noise = self.alpha_ * (alpha.T / weights).T
+        y = self._decide(self.X_fit_) - self.intercept_ + noise  # the targets, less the intercept
+        return np.einsum("i...,i...->...", y, alpha) / len(alpha)
 
     def posterior(self) -> Posterior:
         """The Gaussian process's covariance given the training rows, with its factor, for as many calls as wanted.

@@ -320,7 +320,8 @@ class SupportVectorMachine(Compressible):
 
     def _expansion(self) -> Expansion:
         check_is_fitted(self)
-        return expansion_of(self, self.intercept_, self._by_output().T)._replace(points="support vector")
+        rows = self.support_ if len(self.support_) else None
+        return expansion_of(self, self.intercept_, self._by_output().T)._replace(points="support vector", rows=rows)
 
     def _restate(self, vectors: Any, B: np.ndarray) -> None:
         """Vectors that all outputs share: `dual_coef_` has a row for each of them, and no vector belongs to a class."""

@@ -12,10 +12,12 @@ from mercer.numerals import counted
 from mercer.plots.drawing.style import FAINT, plain
 from mercer.points import as_rows, count, sample_rows, take, vectors_of
 
-__all__ = ["MOST_POINTS", "Display", "drawn_of", "numbers", "places_drawn"]
+__all__ = ["MOST_NAMED", "MOST_POINTS", "Display", "drawn_of", "name_classes", "numbers", "places_drawn"]
 
 MOST_POINTS = 3000
 """Points that a picture has at most: with more they hide each other."""
+MOST_NAMED, BESIDE, COLUMN = 60, 10, 13
+"""Classes that a picture names at most; more than BESIDE are named beside the axes, COLUMN of them in each column."""
 
 
 class Display:
@@ -88,6 +90,14 @@ def new_axes(wanted: int, width: float = 5.0, height: float = 4.0, most: int = 4
     for ax in axes.flat[wanted:]:
         figure.delaxes(ax)
     return np.asarray(axes.flat[:wanted], object)
+
+
+def name_classes(ax: Any, classes: int, **options: Any) -> None:
+    """The legend of this many classes, in the axes or, of many, beside them."""
+    if classes > BESIDE:
+        beside = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "ncols": -(-classes // COLUMN)}
+        options |= {**beside, "fontsize": "x-small", "columnspacing": 0.8, "handletextpad": 0.2}
+    ax.legend(**{"fontsize": "small", **options})
 
 
 def places_drawn(n: int, most: int = MOST_POINTS) -> np.ndarray:
