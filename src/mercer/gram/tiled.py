@@ -36,7 +36,7 @@ ACROSS = 8
 """A block of few rows is computed for at least this many times as many columns, so that rows are seldom copied."""
 
 FACTORS_SHARE = 0.25
-"""Share of a memory that sparse factors may take; while a sum of kernels joins them, they take twice as much."""
+"""Share of a memory that factors may take; while a sum of kernels joins them, they take twice as much."""
 
 
 class TiledOperator(Operator):
@@ -222,7 +222,7 @@ class TiledOperator(Operator):
         return trace_or_none(self.kernel) if self.kernel.space.vectors else None
 
     def keep_factors(self, room: float) -> bool:
-        """Compute products by sparse factors from now on, if the kernel has them, of a quarter of `room` bytes or less.
+        """Compute products by factors from now on, if the kernel has them, of a quarter of `room` bytes or less.
 
         Examples
         --------
@@ -233,7 +233,7 @@ class TiledOperator(Operator):
         >>> K.keep_factors(1e8), float((K @ np.ones(1024))[0])
         (True, 16.0)
         """
-        if self._factors is None and self.kernel.space.objects and self.kernel.has_fast_matmul and self.in_memory:
+        if self._factors is None and self.kernel.has_fast_matmul and self.in_memory:
             self._factors = self.kernel.factors(self.x.rows, self._others.rows, FACTORS_SHARE * room)
             self.__dict__.pop("copies", None)
         return self._factors is not None
@@ -244,8 +244,13 @@ class TiledOperator(Operator):
         self.__dict__.pop("copies", None)
 
     @property
+    def factor_columns(self) -> int:
+        """The columns of the factors, the most that the rank of K can be; 0 if there are none."""
+        return 0 if self._factors is None else int(self._factors.A.shape[1])
+
+    @property
     def has_factors(self) -> bool:
-        """Whether products are by sparse factors of K."""
+        """Whether products are by factors of K."""
         return self._factors is not None
 
     @property

@@ -211,7 +211,7 @@ class Kernel:
         return False
 
     def factors(self, X: Array, Z: Array, room: float) -> Factors | None:
-        """K(X, Z) by sparse factors of about `room` bytes or less, for many products; None if there are none."""
+        """K(X, Z) by factors of about `room` bytes or less, for many products; None if there are none."""
         return None
 
     def __call__(self, X: Array, Z: Array | None = None) -> Array:

@@ -1,4 +1,4 @@
-"""Kernel matrices as products of sparse factors, for kernels that count features."""
+"""Kernel matrices as products of factors, for kernels that count features, and the linear one."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Factors"]
+__all__ = ["NARROW", "Factors"]
 
 TABLE = 1 << 24
 """Weights of features that a product with many vectors holds in memory at a time: 128 MB."""
+NARROW = 4
+"""Rows of numbers are factors if there are at least so many for each column; fewer are as fast by entries."""
 
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """K = A Bᵀ with A of shape (n, features) and B of shape (m, features), sparse arrays by rows.
+    """K = A Bᵀ with A of shape (n, features) and B of shape (m, features), both sparse by rows, or both dense.
 
     Examples
     --------
@@ -33,7 +35,7 @@ class Factors:
     @property
     def nbytes(self) -> int:
         """Bytes of both; memory that they share counts once."""
-        parts = [part for one in (self.A, self.B) for part in (one.data, one.indices, one.indptr)]
+        parts = [part for one in (self.A, self.B) for part in _parts(one)]
         return sum({part.ctypes.data: part.nbytes for part in parts}.values())
 
     def times(self, V: NDArray[Any], rows: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
@@ -47,10 +49,13 @@ class Factors:
     def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> NDArray[np.float64]:
         """The entries of these rows and columns, or of all columns."""
         B = self.B if columns is None else self.B[columns]
-        return np.asarray((self.A[rows] @ B.T).toarray())
+        found = self.A[rows] @ B.T
+        return np.asarray(found if isinstance(found, np.ndarray) else found.toarray())
 
     def diagonal(self) -> NDArray[np.float64]:
         """The diagonal of a matrix whose factors are one array."""
+        if isinstance(self.A, np.ndarray):
+            return np.asarray(np.einsum("ij,ij->i", self.A, self.A))
         return np.asarray(self.A.multiply(self.A).sum(axis=1)).ravel()
 
     def scaled(self, scale: float) -> Self:
@@ -59,18 +64,27 @@ class Factors:
 
     def weighted(self, rows: NDArray[np.float64], columns: NDArray[np.float64]) -> Self:
         """The factors of diag(rows) K diag(columns)."""
-        A = _with_data(self.A, self.A.data * np.repeat(rows, np.diff(self.A.indptr)))
+        A = _weighted(self.A, rows)
         if self.A is self.B and np.array_equal(rows, columns):
             return type(self)(A, A)
-        return type(self)(A, _with_data(self.B, self.B.data * np.repeat(columns, np.diff(self.B.indptr))))
+        return type(self)(A, _weighted(self.B, columns))
 
     def __add__(self, other: Factors) -> Factors:
         """The factors of the sum of both matrices."""
-        import scipy.sparse as sp
-
-        A = sp.hstack([self.A, other.A], format="csr")
+        A = _joined(self.A, other.A)
         same = self.A is self.B and other.A is other.B
-        return Factors(A, A if same else sp.hstack([self.B, other.B], format="csr"))
+        return Factors(A, A if same else _joined(self.B, other.B))
+
+    @classmethod
+    def of_rows(cls, X: Any, Z: Any, room: float) -> Self | None:
+        """The factors X and Z, or X for both, if these are arrays with few columns that take at most `room` bytes."""
+        given = [X] if Z is None else [X, Z]
+        if any(not (isinstance(one, np.ndarray) or hasattr(one, "indptr")) for one in given):
+            return None
+        made = [one.astype(np.float64, copy=False) for one in given]
+        if NARROW * X.shape[1] > min(one.shape[0] for one in made) or sum(map(_bytes, made)) > room:
+            return None
+        return cls(made[0], made[-1])
 
     @classmethod
     def constant(cls, value: float, n: int, m: int | None) -> Self:
@@ -81,6 +95,25 @@ class Factors:
         return cls(A, A if m is None else sp.csr_array(np.full((m, 1), np.sqrt(value))))
 
 
-def _with_data(A: Any, data: NDArray[np.float64]) -> Any:
-    """The array with other numbers at the same places."""
-    return type(A)((data, A.indices, A.indptr), shape=A.shape)
+def _parts(A: Any) -> list[NDArray[Any]]:
+    return [A] if isinstance(A, np.ndarray) else [A.data, A.indices, A.indptr]
+
+
+def _bytes(A: Any) -> int:
+    return sum(part.nbytes for part in _parts(A))
+
+
+def _weighted(A: Any, rows: NDArray[np.float64]) -> Any:
+    """diag(rows) A."""
+    if isinstance(A, np.ndarray):
+        return rows[:, None] * A
+    return type(A)((A.data * np.repeat(rows, np.diff(A.indptr)), A.indices, A.indptr), shape=A.shape)
+
+
+def _joined(A: Any, B: Any) -> Any:
+    """The columns of both, dense if those of one are."""
+    if isinstance(A, np.ndarray) or isinstance(B, np.ndarray):
+        return np.hstack([one if isinstance(one, np.ndarray) else one.toarray() for one in (A, B)])
+    import scipy.sparse as sp
+
+    return sp.hstack([A, B], format="csr")

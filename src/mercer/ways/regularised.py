@@ -35,6 +35,7 @@ from mercer.factorizations.factor import Factor
 from mercer.factorizations.pivoted_cholesky import PivotedCholesky
 from mercer.factorizations.preconditioner import preconditioner, rest
 from mercer.gram import KernelOperator, rates
+from mercer.numerals import counted
 from mercer.operators import Dense, Operator, Quantised
 from mercer.planning import costs
 from mercer.planning.costs import conjugate_gradients, refined_cholesky
@@ -179,8 +180,11 @@ class RegularisedSolve:
         if self.solver == "cholesky":
             return self._direct("as requested")
         K = self.K
-        fast = K.runs_as_program or self._keep_factors() or (K.has_fast_matmul and not K.kernel.counts_features)
+        fast = self._keep_factors() or K.runs_as_program or (K.has_fast_matmul and not K.kernel.counts_features)
         fits = self._fits()
+        if self.solver == "auto" and 0 < K.factor_columns <= self._most_rank():
+            solution = self._iterative(f"K is a product of matrices with {counted(K.factor_columns, 'column')}")
+            return solution if solution.converged or not fits else self._direct("conjugate gradients did not converge")
         if self.solver == "auto" and fits and not (fast and self._most_rank() > 0):
             return self._direct(self._choice.reason)
         if self.solver == "cg" or not fits:
@@ -189,7 +193,7 @@ class RegularisedSolve:
         return self._contest()
 
     def _keep_factors(self) -> bool:
-        """Whether products are by sparse factors from now on."""
+        """Whether products are by factors from now on."""
         kept = self.mercer and len(self.B) > SMALL and self.K.keep_factors(self.report.room)
         if kept:
             self.report.memory_rows += self.K.copies
@@ -280,7 +284,7 @@ class RegularisedSolve:
         if found is not None:
             self._predict(found.seconds, "preconditioner", "kernel matrix", "solve")
         held = max(self._factor_bytes(rank) - self._entries().factor_room, 0) + 4 * 8 * rank**2
-        products = f"by sparse factors of K ({human(self.K.copies)})" if self.K.has_factors else "matrix-free"
+        products = f"by factors of K ({human(self.K.copies)})" if self.K.has_factors else "matrix-free"
         self._account(f"conjugate gradients, {products}", reason, held)
         helpers: dict[str, Operator] = {}
         solver = RefinedConjugateGradients(tol=self.tol, max_steps=max_steps)
@@ -351,6 +355,8 @@ class RegularisedSolve:
 
     def _predict_steps(self, low_rank: PivotedCholesky) -> None:
         """Predict the steps by the traces of the preconditioner, if no plan did it before."""
+        if self.K.has_factors:  # rates are those of entries
+            return
         (n, columns), rank = self.B.shape, low_rank.rank
         steps = predicted_steps(low_rank, rank, self._mean_shift(), self.tol)
         ways = (
@@ -368,7 +374,11 @@ class RegularisedSolve:
             return False
         budget, size = self._room, Quantised.bytes(len(self.B))
         fits = size <= STORED_SHARE * budget and held + size + self._vectors(direct=False) <= budget
-        return fits and self._mixed and self.mercer and not self.K.has_fast_matmul and not self.K.kernel.space.numbered
+        return fits and self._mixed and self.mercer and not self._multiplies_fast and not self.K.kernel.space.numbered
+
+    @property
+    def _multiplies_fast(self) -> bool:
+        return self.K.has_fast_matmul or self.K.has_factors
 
     def _store_is_exact(self) -> bool:
         """Whether entries in 16 bits can be exact enough, judged by the mean of the diagonal."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mercer.errors import NotAKernel, message
-from mercer.kernels.base import Kernel, Scaled
+from mercer.kernels.base import Array, Kernel, Scaled
+from mercer.kernels.factors import Factors
 from mercer.kernels.parameters import checks
 from mercer.kernels.properties import Definiteness, Properties
 from mercer.kernels.symbolic.functions import sqrt, tanh, where
@@ -33,6 +34,16 @@ class Linear(Kernel):
 
     def formula(self, pair: Any) -> Any:
         return pair.dot
+
+    @property
+    def has_fast_matmul(self) -> bool:
+        return True
+
+    def matmul(self, X: Array, Z: Array, V: Array) -> Array:
+        return X @ (Z.T @ V)
+
+    def factors(self, X: Array, Z: Array, room: float) -> Factors | None:
+        return Factors.of_rows(X, None if Z is X else Z, room)
 
     @property
     def properties(self) -> Properties:

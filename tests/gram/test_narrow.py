@@ -1,0 +1,96 @@
+"""The linear kernel and its kin on rows with few columns: products without entries are those of the entries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import Ridge
+
+from mercer import KernelOperator, KernelPCA, KernelRidge
+from mercer.engine import backend
+from mercer.kernels import Constant, Gaussian, Linear, Polynomial
+
+ROOM = 1e8
+KERNELS = [
+    Linear(),
+    0.3 * Linear(),
+    Linear() + Constant(2.0),
+    (Linear() + Constant(0.5)).normalized(),
+    Linear() + Linear(),
+]
+
+
+def rows(rng, n, kind, dtype=np.float64):
+    X = rng.standard_normal((n, 3)) * (rng.random((n, 3)) < 0.7)
+    return sp.csr_array(X.astype(dtype)) if kind == "sparse" else X.astype(dtype)
+
+
+def no_entries(monkeypatch):
+    monkeypatch.setattr(type(backend.engine()), "plan", lambda *_: pytest.fail("entries were planned"))
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_products_are_those_of_the_entries(rng, monkeypatch, kernel, dtype, kind):
+    X, Z = rows(rng, 90, kind, dtype), rows(rng, 60, kind, dtype)
+    V, index = rng.standard_normal((90, 2)), np.array([3, 88, 3, 0])
+    K, across = KernelOperator(kernel, X), KernelOperator(kernel, X, Z)
+    exact, other = (one.toarray().astype(float) for one in (K, across))
+    eps = 40 * float(np.finfo(dtype).eps)
+    no_entries(monkeypatch)
+    for factored in (False, True):
+        if factored:
+            assert K.keep_factors(ROOM)
+            assert across.keep_factors(ROOM)
+            np.testing.assert_allclose(K.rows(index), exact[index], atol=eps * np.abs(exact).max())
+        np.testing.assert_allclose(K @ V, exact @ V, atol=90 * eps * np.abs(exact).max())
+        np.testing.assert_allclose(across @ V[:60], other @ V[:60], atol=90 * eps * np.abs(exact).max())
+        np.testing.assert_allclose(across.T @ V, other.T @ V, atol=90 * eps * np.abs(exact).max())
+
+
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(1.0), Polynomial(2), Linear() * Linear(), Linear() + Gaussian(1.0)], ids=repr
+)
+def test_other_kernels_have_no_factors(rng, kernel):
+    assert not KernelOperator(kernel, rows(rng, 90, "dense")).keep_factors(ROOM)
+
+
+def test_many_columns_or_little_room_leave_entries(rng):
+    wide = rng.standard_normal((90, 30))
+    assert not KernelOperator(Linear(), wide).keep_factors(ROOM)
+    assert not KernelOperator(Linear(), wide)._is_narrow
+    assert not KernelOperator(Linear(), wide[:, :3]).keep_factors(1000.0)
+    assert not KernelOperator(Linear(), wide[:, :3], wide[:5, :3])._is_narrow
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_ridge_is_that_of_the_columns(rng, monkeypatch, kind):
+    """Not one entry of the n × n matrix is computed, and predictions take none."""
+    X, new = rows(rng, 3000, kind), rows(rng, 200, kind)
+    y = np.asarray(X @ np.array([1.0, -2.0, 0.5])) + 0.1 * rng.standard_normal(3000) + 3
+    no_entries(monkeypatch)
+    model = KernelRidge("linear", alpha=2.0, fit_intercept=True).fit(X, y)
+    assert "by factors of K" in model.report_.method
+    theirs = Ridge(2.0, tol=1e-12).fit(X, y)
+    np.testing.assert_allclose(model.predict(new), theirs.predict(new), atol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 1e6])
+def test_ridge_with_any_penalty_is_that_of_the_columns(rng, alpha):
+    X = rows(rng, 2000, "dense")
+    y = X @ np.array([1.0, -2.0, 0.5]) + 0.1 * rng.standard_normal(2000)
+    weights = rng.random(2000) + 0.1
+    model = KernelRidge("linear", alpha=alpha).fit(X, y, weights)
+    theirs = Ridge(alpha, fit_intercept=False, solver="cholesky").fit(X, y, weights)
+    assert model.report_.status == "converged"
+    np.testing.assert_allclose(model.predict(X), theirs.predict(X), rtol=1e-6, atol=1e-9)
+
+
+def test_components_are_the_singular_vectors(rng, monkeypatch):
+    X = rows(rng, 3000, "dense") * [3.0, 2.0, 1.0]
+    no_entries(monkeypatch)
+    model = KernelPCA(2, "linear").fit(X)
+    values = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
+    np.testing.assert_allclose(model.eigenvalues_, values[:2] ** 2, rtol=1e-8)
