@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -266,3 +267,12 @@ def test_bundled_tables_are_finite_and_have_a_quarter_held_out(name):
 def test_an_unknown_bundled_table():
     with pytest.raises(InvalidInput, match="the bundled ones are moons"):
         bundled("mooons")
+
+
+def test_support_vector_regression_is_in_units_of_the_target():
+    """C = 1 is useful whatever these are, and so is ε."""
+    data = bundled("diabetes")
+    scores = [last(data, Settings("svm", gamma=0.01, penalty=C)).score for C in (0.1, 1.0)]
+    assert scores[1] > 0.4
+    small = replace(data, y=data.y / 1e6)
+    assert last(small, Settings("svm", gamma=0.01, penalty=1.0)).score == pytest.approx(scores[1], abs=0.01)

@@ -19,7 +19,7 @@ def python(data: Dataset, settings: Settings, components: int) -> str:
     import mercer
     """
     method = METHODS[settings.method]
-    given = settings.arguments(data.task)
+    given = settings.arguments(data.task, data.unit)
     name = method.estimators[data.task].__name__
     made = ", ".join(f"{key}={'kernel' if key == 'kernel' else repr(value)}" for key, value in given.items())
     lines = ["import mercer", *data.code, "", f"kernel = {settings.text!r}"]

@@ -54,6 +54,11 @@ class Dataset:
     notes: tuple[str, ...] = ()
 
     @property
+    def unit(self) -> float:
+        """The standard deviation of the target of the rows that are fitted; 1 for classes."""
+        return (float(np.std(self.y[~self.held])) if self.task == "regression" else 0.0) or 1.0
+
+    @property
     def classes(self) -> NDArray[Any]:
         """The classes, in order; none for a regression."""
         return np.unique(self.y) if self.task == "classification" else np.empty(0)

@@ -141,7 +141,7 @@ class _Work:
     def __init__(self, data: Dataset, settings: Settings) -> None:
         self.data, self.settings, self.notes = data, settings, []
         self.method = METHODS[settings.method]
-        self.arguments = settings.arguments(data.task)
+        self.arguments = settings.arguments(data.task, data.unit)
         self.kernel = as_kernel(settings.text).resolve(data.X, data.columns)
         if not self.kernel.space.vectors:
             given = f"{settings.text} is a kernel of other rows than those of a table"

@@ -92,6 +92,9 @@ def _both(estimator: Any) -> dict[Task, Any]:
     return {"regression": estimator, "classification": estimator}
 
 
+MARGIN, TOL = 0.1, 1e-3
+"""ε and the tolerance of a support vector regression, and its C, are in standard deviations of the target."""
+
 METHODS = {
     "ridge": Method(
         "ridge regression",
@@ -177,8 +180,8 @@ class Settings:
         """The kernel with numbers in place of the names."""
         return _NAME.sub(lambda found: repr(getattr(self, found[1])), _latin(self.kernel)).strip()
 
-    def arguments(self, task: Task) -> dict[str, Any]:
-        """The parameters of the estimator, its kernel included."""
+    def arguments(self, task: Task, unit: float = 1.0) -> dict[str, Any]:
+        """The parameters of the estimator, its kernel included; those of a support vector regression in this unit."""
         method = METHODS[self.method]
         if task not in method.estimators:
             self._refuse(f"{method.title} needs classes", "choose another method, or a table with classes")
@@ -186,7 +189,14 @@ class Settings:
         if method.parameter:
             counts = {"n_clusters": self.clusters, "max_iter": self.steps}
             given[method.parameter] = counts.get(method.parameter, self.penalty)
+        if self.method == "svm" and task == "regression":
+            given |= {"C": _short(self.penalty * unit), "epsilon": _short(MARGIN * unit), "tol": _short(TOL * unit)}
         return {**given, **dict(method.fixed)}
+
+
+def _short(number: float) -> float:
+    """A number in four digits, to be read in the code."""
+    return float(f"{number:.4g}")
 
 
 def _latin(text: str) -> str:
