@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,6 +12,7 @@ from sklearn.linear_model import Ridge
 from mercer import KernelOperator, KernelPCA, KernelRidge
 from mercer.engine import backend
 from mercer.kernels import Constant, Gaussian, Linear, Polynomial
+from mercer.kernels.vectors import products
 
 ROOM = 1e8
 KERNELS = [
@@ -63,6 +66,21 @@ def test_many_columns_or_little_room_leave_entries(rng):
     assert not KernelOperator(Linear(), wide)._is_narrow
     assert not KernelOperator(Linear(), wide[:, :3]).keep_factors(1000.0)
     assert not KernelOperator(Linear(), wide[:, :3], wide[:5, :3])._is_narrow
+
+
+def test_products_copy_some_rows_at_a_time(rng, monkeypatch):
+    X, v = rng.standard_normal((40_000, 25)).astype(np.float32), rng.standard_normal(40_000)
+    exact = X.astype(float) @ (X.T.astype(float) @ v)
+    monkeypatch.setattr(products, "TOGETHER", 50_000)
+    K = KernelOperator(Linear(), X)
+    tracemalloc.start()
+    try:
+        found = K @ v
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(found, exact, atol=1e-9 * np.abs(exact).max())
+    assert peak < X.nbytes  # all rows in float64 would take twice as much
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])

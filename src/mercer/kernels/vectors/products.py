@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from mercer.errors import NotAKernel, message
 from mercer.kernels.base import Array, Kernel, Scaled
@@ -16,6 +19,9 @@ __all__ = ["Cosine", "Linear", "MonomialSum", "Polynomial", "Sigmoid"]
 
 HIGHEST_SUM = 1000
 """The highest degree of a `MonomialSum`: each power is a step of the formula."""
+
+TOGETHER = 1 << 20
+"""Numbers of rows that a product of the linear kernel takes at a time."""
 
 _SEMI = Properties(Definiteness.POSITIVE_SEMIDEFINITE)
 
@@ -40,7 +46,11 @@ class Linear(Kernel):
         return True
 
     def matmul(self, X: Array, Z: Array, V: Array) -> Array:
-        return X @ (Z.T @ V)
+        W = sum((Z[part].T @ V[part] for part in _parts(Z)), np.zeros((Z.shape[1], V.shape[1])))
+        out = np.empty((X.shape[0], V.shape[1]))
+        for part in _parts(X):
+            out[part] = X[part] @ W
+        return out
 
     def factors(self, X: Array, Z: Array, room: float) -> Factors | None:
         return Factors.of_rows(X, None if Z is X else Z, room)
@@ -48,6 +58,12 @@ class Linear(Kernel):
     @property
     def properties(self) -> Properties:
         return _SEMI
+
+
+def _parts(X: Array) -> Iterator[slice]:
+    """Rows that are multiplied at a time, because those in float32 are copied in float64."""
+    step = max(1, TOGETHER // max(X.shape[1], 1))
+    return (slice(first, first + step) for first in range(0, X.shape[0], step))
 
 
 @dataclass(frozen=True, repr=False)
