@@ -81,9 +81,10 @@ class Factors:
         given = [X] if Z is None else [X, Z]
         if any(not (isinstance(one, np.ndarray) or hasattr(one, "indptr")) for one in given):
             return None
-        made = [one.astype(np.float64, copy=False) for one in given]
-        if NARROW * X.shape[1] > min(one.shape[0] for one in made) or sum(map(_bytes, made)) > room:
+        need = sum(_bytes(one) * 8 // one.dtype.itemsize for one in given)  # at most: in float64
+        if NARROW * X.shape[1] > min(one.shape[0] for one in given) or need > room:
             return None
+        made = [one.astype(np.float64, copy=False) for one in given]
         return cls(made[0], made[-1])
 
     @classmethod

@@ -98,9 +98,8 @@ __device__ inline REAL with_term(REAL sum, REAL a, REAL b) {
 }
 
 // STAGES slices of the features of a tile's rows (0) and columns (1). If one slice has all features, the rows' stay for all
-// tiles, and there are two of the columns'. For tensor cores the numbers are split in two: there
-// are two groups of eight features, each with the higher parts and the lower ones. In the end sums of threads take their
-// place.
+// tiles, and there are two of the columns'. For tensor cores the numbers are split in two: there are two groups of eight
+// features, each with the higher parts and the lower ones. In the end sums of threads take their place.
 union Shared {
     REAL terms[ONE_SLICE ? STAGES + 1 : 2 * STAGES][DEEP][TILE];
     Eight parts[STAGES][2][4][TENSOR ? TILE : 1];
