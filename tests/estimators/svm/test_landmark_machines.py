@@ -30,7 +30,9 @@ def test_the_machine_is_linear_on_nystroem_features():
     model = SVC(2.0, KERNEL, solver="nystroem", landmarks=landmarks, tol=1e-9).fit(X, y)
     features = Nystroem(KERNEL, landmarks=landmarks).fit(X).transform(X)
     scale = np.sqrt(np.mean(np.sum(features**2, axis=1)))
-    theirs = LinearSVC(loss="hinge", C=2.0, intercept_scaling=scale, tol=1e-8, max_iter=1_000_000).fit(features, y)
+    theirs = LinearSVC(loss="hinge", C=2.0, intercept_scaling=scale, tol=1e-8, max_iter=1_000_000, random_state=0).fit(
+        features, y
+    )
     np.testing.assert_allclose(model.decision_function(X), theirs.decision_function(features), atol=1e-3)
 
 

@@ -32,7 +32,7 @@ def test_hinge_loss_equals_liblinear(n, C, dtype):
     X, y = X.astype(dtype), 2.0 * y - 1
     ones = np.hstack([X, np.ones((n, 1), dtype)])
     found = solve(DualCoordinateDescent(tol=1e-8), hinge(ones, y, C))
-    theirs = LinearSVC(loss="hinge", C=C, tol=1e-8, max_iter=1_000_000).fit(X, y)
+    theirs = LinearSVC(loss="hinge", C=C, tol=1e-8, max_iter=1_000_000, random_state=0).fit(X, y)
     w = np.append(theirs.coef_[0], theirs.intercept_)
 
     def objective(w):

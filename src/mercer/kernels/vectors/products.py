@@ -46,10 +46,10 @@ class Linear(Kernel):
         return True
 
     def matmul(self, X: Array, Z: Array, V: Array) -> Array:
-        W = sum((Z[part].T @ V[part] for part in _parts(Z)), np.zeros((Z.shape[1], V.shape[1])))
+        W = sum((rows.T @ V[part] for part, rows in _parts(Z)), np.zeros((Z.shape[1], V.shape[1])))
         out = np.empty((X.shape[0], V.shape[1]))
-        for part in _parts(X):
-            out[part] = X[part] @ W
+        for part, rows in _parts(X):
+            out[part] = rows @ W
         return out
 
     def factors(self, X: Array, Z: Array, room: float) -> Factors | None:
@@ -60,10 +60,11 @@ class Linear(Kernel):
         return _SEMI
 
 
-def _parts(X: Array) -> Iterator[slice]:
-    """Rows that are multiplied at a time, because those in float32 are copied in float64."""
+def _parts(X: Array) -> Iterator[tuple[slice, Array]]:
+    """Some rows at a time in float64, so that those in float32 have the same products, and are not all copied."""
     step = max(1, TOGETHER // max(X.shape[1], 1))
-    return (slice(first, first + step) for first in range(0, X.shape[0], step))
+    for part in (slice(first, first + step) for first in range(0, X.shape[0], step)):
+        yield part, X[part].astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True, repr=False)
