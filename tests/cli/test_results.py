@@ -15,8 +15,11 @@ testing = pytest.importorskip("typer.testing")
 from sklearn.metrics import log_loss, roc_auc_score  # noqa: E402
 
 from mercer.cli import app as commands  # noqa: E402
+from mercer.cli.output.show import _left_behind  # noqa: E402
 from mercer.io import load, save  # noqa: E402
-from mercer.numerals import digits  # noqa: E402
+from mercer.kernels import Gaussian, Laplace, Linear  # noqa: E402
+from mercer.numerals import digits, ratio  # noqa: E402
+from mercer.select import cross_validate_ridge  # noqa: E402
 
 QUICK = ["--kernel", "gaussian(gamma=0.5)", "--alpha", "0.1"]
 
@@ -223,3 +226,17 @@ def test_a_prediction_keeps_to_its_budget(folder):
     assert "memory" in small.stderr
     assert mercer("predict", folder / "price", folder / "t.csv", "--memory", "50MB").exit_code == 0
     assert mercer("evaluate", folder / "price", folder / "t.csv", "--memory", "2kB").exit_code == 1
+
+
+def test_kernels_that_were_left_behind_stand_beside_the_best_on_the_same_rows():
+    X = np.random.default_rng(0).standard_normal((90, 2))
+    kernels = [
+        Linear(),
+        *(Gaussian(gamma=g) for g in (0.01, 0.3, 100.0)),
+        Laplace(gamma=0.2),
+        Laplace(gamma=0.2, norm=1),
+    ]
+    search = cross_validate_ridge(X, np.sin(X[:, 0]), kernels, [1e-3, 1.0], screen=45)
+    own = next(row.mean for row in search.screened if row.kernel == repr(search.best_kernel))
+    (line,) = _left_behind(search)
+    assert line.startswith(f"on 45 rows this kernel had {ratio(own)}, and left behind were ")

@@ -154,3 +154,10 @@ def test_a_range_is_of_columns_and_of_not_too_many(text):
 def test_a_range_is_no_number():
     with pytest.raises(InvalidInput):
         parse("gaussian(gamma=range(0, 3))")
+
+
+@pytest.mark.parametrize(("text", "why"), [("exp(-0.5*sqdist", "never closed"), ("", "invalid syntax")])
+def test_what_is_no_expression_is_told_without_the_parsers_places(text, why):
+    with pytest.raises(InvalidInput, match=why) as found:
+        parse(text)
+    assert "unknown" not in str(found.value)

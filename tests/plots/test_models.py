@@ -184,6 +184,9 @@ def test_classes_of_text_are_named_where_they_can_be_told_apart(count):
 def test_the_scale_of_numbers_has_their_name():
     display = ScoresDisplay.from_predictions(X, pd.Series(X[:, 0], name="height"))
     assert [ax.get_ylabel() for ax in display.figure_.axes[1:]] == ["height"]
+    model = mercer.KernelPCA(2, "gaussian(gamma=1.0)").fit(X)
+    computed = ScoresDisplay.from_estimator(model, X, pd.Series(X[:, 0], name="height"))
+    assert [ax.get_ylabel() for ax in computed.figure_.axes[1:]] == ["height"]
     numbered = ScoresDisplay.from_predictions(X, np.arange(len(X)))
     assert [ax.get_ylabel() for ax in numbered.figure_.axes[1:]] == ["y"]
 

@@ -23,7 +23,7 @@ from mercer.gram.registers import DoesNotFit
 from mercer.gram.tiled import TiledOperator
 from mercer.gram.windows import WindowTiles
 from mercer.kernels import Kernel, as_kernel
-from mercer.kernels.factors import NARROW
+from mercer.kernels.factors import narrow
 from mercer.operators import Operator, Packed, row_blocks
 from mercer.operators.groups import Groups
 from mercer.points import Points, Precomputed, sample_rows
@@ -186,11 +186,8 @@ class KernelOperator(TiledOperator):
     @property
     def _is_narrow(self) -> bool:
         """Whether X(ZᵀV) takes fewer operations than the entries of K = XZᵀ, for the linear kernel and its kin."""
-        if not (self.kernel.space.vectors and self.kernel.has_fast_matmul and self.in_memory):
-            return False
-        (n, m), rows = self.shape, (self.x.rows, self._others.rows)
-        few = NARROW * self.x.shape[1] * (n + m) <= n * m
-        return few and all(isinstance(one, np.ndarray) or hasattr(one, "indptr") for one in rows)
+        linear = self.kernel.space.vectors and self.kernel.has_fast_matmul and self.in_memory
+        return linear and narrow(self.x.rows, self._others.rows)
 
     def _folded(self, x: Points, V: Array) -> Array:
         """K(x, columns) V by the kernel's own product."""

@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NARROW", "Factors"]
+__all__ = ["Factors", "narrow"]
 
 TABLE = 1 << 24
 """Weights of features that a product with many vectors holds in memory at a time: 128 MB."""
 NARROW = 4
-"""Rows of numbers are factors if there are at least so many for each column; fewer are as fast by entries."""
+"""Rows are multiplied instead of entries if these are at least so many times as many numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +79,9 @@ class Factors:
     def of_rows(cls, X: Any, Z: Any, room: float) -> Self | None:
         """The factors X and Z, or X for both, if these are arrays with few columns that take at most `room` bytes."""
         given = [X] if Z is None else [X, Z]
-        if any(not (isinstance(one, np.ndarray) or hasattr(one, "indptr")) for one in given):
+        if not narrow(X, given[-1]):
             return None
-        need = sum(_bytes(one) * 8 // one.dtype.itemsize for one in given)  # at most: in float64
-        if NARROW * X.shape[1] > min(one.shape[0] for one in given) or need > room:
+        if sum(_bytes(one) * 8 // one.dtype.itemsize for one in given) > room:  # at most: in float64
             return None
         made = [one.astype(np.float64, copy=False) for one in given]
         return cls(made[0], made[-1])
@@ -94,6 +93,14 @@ class Factors:
 
         A = sp.csr_array(np.full((n, 1), np.sqrt(value)))
         return cls(A, A if m is None else sp.csr_array(np.full((m, 1), np.sqrt(value))))
+
+
+def narrow(X: Any, Z: Any) -> bool:
+    """Whether X(ZᵀV) takes far fewer operations than (XZᵀ)V, for arrays, dense or sparse by rows."""
+    if any(not (isinstance(one, np.ndarray) or hasattr(one, "indptr")) for one in (X, Z)):
+        return False
+    n, m = X.shape[0], Z.shape[0]
+    return bool(NARROW * X.shape[1] * (n + m) <= n * m)
 
 
 def _parts(A: Any) -> list[NDArray[Any]]:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.errors import InvalidInput, message
 from mercer.numerals import counted
 from mercer.plots.drawing.display import Display, drawn_of, named_columns, numbers, one_for_each
-from mercer.plots.drawing.outputs import quietly
+from mercer.plots.drawing.outputs import innermost, quietly
 from mercer.plots.drawing.plane import spread
 from mercer.plots.drawing.style import INK, NEGATIVE
 from mercer.points import count
@@ -146,9 +146,9 @@ def _prediction(model: Any, path: np.ndarray) -> tuple[np.ndarray, np.ndarray | 
     """f and its standard deviation, of the first target; None where the model has no such thing."""
     try:
         mean, std = quietly(lambda X: model.predict(X, return_std=True), path)
-        last = model.steps[-1][1] if hasattr(model, "steps") else getattr(model, "best_estimator_", model)
-        if hasattr(last, "prior_variance"):
-            std = std * np.sqrt(last.prior_variance())
+        own, _ = innermost(model)
+        if hasattr(own, "prior_variance"):
+            std = std * np.sqrt(own.prior_variance())
     except (InvalidInput, TypeError):
         mean, std = quietly(model.predict, path), None
     mean = np.asarray(mean, np.float64).reshape(len(path), -1)[:, 0]

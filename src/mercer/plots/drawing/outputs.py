@@ -15,7 +15,7 @@ from mercer.errors import InvalidInput, message
 from mercer.estimators import explain
 from mercer.points import VectorPoints, points_of
 
-__all__ = ["Output", "expansion_points", "output_of", "quietly"]
+__all__ = ["Output", "expansion_points", "innermost", "output_of", "quietly"]
 
 
 @dataclass(frozen=True)
@@ -97,13 +97,19 @@ def expansion_points(model: Any, output: Output, tried: np.ndarray) -> tuple[np.
     return points, explanation.coefficients
 
 
-def _in_columns_of_the_table(model: Any) -> np.ndarray | None:
-    """The points of the estimator within searches and pipelines, before what the pipelines made of them."""
-    before = []
+def innermost(model: Any) -> tuple[Any, list[Any]]:
+    """The estimator within searches and pipelines, and the transformers before it."""
+    before: list[Any] = []
     while hasattr(model, "best_estimator_") or hasattr(model, "steps"):
         if hasattr(model, "steps"):
             before += [step for step in model[:-1] if hasattr(step, "transform")]
         model = model.best_estimator_ if hasattr(model, "best_estimator_") else model[-1]
+    return model, before
+
+
+def _in_columns_of_the_table(model: Any) -> np.ndarray | None:
+    """The points of the estimator within searches and pipelines, before what the pipelines made of them."""
+    model, before = innermost(model)
     points = points_of(getattr(model, "X_fit_", []))
     if not isinstance(points, VectorPoints) or not all(hasattr(step, "inverse_transform") for step in before):
         return None
