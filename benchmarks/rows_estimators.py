@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks import data, peers
 from benchmarks.harness import Row, Setting, at_least, benchmark
-from mercer.kernels import Gaussian, Polynomial
+from mercer.kernels import Gaussian, Linear, Polynomial
 
 GROUP = "Fits"
 
@@ -62,6 +62,26 @@ def ridge(setting: Setting, alpha: float) -> Row:
 @benchmark(GROUP)
 def ridge_of_many_columns(setting: Setting) -> Row:
     return ridge_row(data.normal(setting.size(7000, 300), 784, np.float64), 1 / 784, 1.0, 2.5)
+
+
+@benchmark(GROUP)
+def linear_ridge(setting: Setting) -> Row:
+    X = data.normal(setting.size(12_000, 600), setting.size(123, 10), np.float64)
+    y = X[:, 0] + 0.1 * data.vector(len(X), np.float64)
+    theirs, ours = peers.need("sklearn.kernel_ridge").KernelRidge, peers.ours("KernelRidge")
+    model, peer = ours(kernel=Linear(), alpha=1.0), theirs(kernel="linear", alpha=1.0)
+    exact = X[:50] @ np.linalg.solve(X.T @ X + np.eye(X.shape[1]), X.T @ y)
+    return Row(
+        f"KernelRidge, linear, float64, n = {len(X)}, d = {X.shape[1]}, α = 1",
+        ours=lambda: model.fit(X, y),
+        peer=lambda: peer.fit(X, y),
+        peer_name="scikit-learn KernelRidge",
+        target=at_least(10),
+        error=lambda fitted: float(np.abs(fitted.predict(X[:50]) - exact).max() / np.abs(exact).max()),
+        tolerance=SAME_RIDGE,
+        rounds=3,
+        note="Linear KernelRidge's error: of predictions, against the system of the columns.",
+    )
 
 
 def ridge_row(X: Any, gamma: float, alpha: float, wanted: float) -> Row:
