@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ from sklearn.linear_model import Ridge
 
 from mercer import KernelOperator, KernelPCA, KernelRidge
 from mercer.engine import backend
-from mercer.kernels import Constant, Gaussian, Linear, Polynomial
-from mercer.kernels.vectors import products
+from mercer.errors import ConvergenceWarning, InvalidInput
+from mercer.kernels import Constant, Gaussian, Linear, Polynomial, factors
 
 ROOM = 1e8
 KERNELS = [
@@ -73,7 +74,7 @@ def test_many_columns_or_little_room_leave_entries(rng):
 def test_products_copy_some_rows_at_a_time(rng, monkeypatch):
     X, v = rng.standard_normal((40_000, 25)).astype(np.float32), rng.standard_normal(40_000)
     exact = X.astype(float) @ (X.T.astype(float) @ v)
-    monkeypatch.setattr(products, "TOGETHER", 50_000)
+    monkeypatch.setattr(factors, "TOGETHER", 50_000)
     K = KernelOperator(Linear(), X)
     tracemalloc.start()
     try:
@@ -106,6 +107,55 @@ def test_ridge_with_any_penalty_is_that_of_the_columns(rng, alpha):
     theirs = Ridge(alpha, fit_intercept=False, solver="cholesky").fit(X, y, weights)
     assert model.report_.status == "converged"
     np.testing.assert_allclose(model.predict(X), theirs.predict(X), rtol=1e-6, atol=1e-9)
+
+
+def unequal(rng, n, kind):
+    """Rows like those of a table that nobody scaled, and targets of their small columns."""
+    X = rng.standard_normal((n, 8))
+    if kind == "far":
+        X += 1e4
+    else:
+        X[:, 0] = rng.lognormal(11, 1, n) if kind == "incomes" else 1e5 * rng.random(n)
+    return X, X[:, 1:].sum(axis=1) + rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("kind", ["column", "far", "incomes"])
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 100.0])
+@pytest.mark.parametrize("n", [60, 700, 2500])
+def test_ridge_on_columns_of_unequal_size_says_how_exact_it_is(rng, n, alpha, kind):
+    """float64 carries a residual of ε‖K‖/α, and predictions are as far off: that is said, and takes few steps."""
+    X, y = unequal(rng, n, kind)
+    model = KernelRidge("linear", alpha=alpha, fit_intercept=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        report = model.fit(X, y).report_
+    right = Ridge(alpha, solver="svd").fit(X, y).predict(X)
+    off = np.sqrt(np.mean((model.predict(X) - right) ** 2) / np.mean(y**2))
+    assert off < 1e-6 or ("scale columns" in str(caught[0].message) and off < 30 * report.residual)
+    assert ("Cholesky" in report.method) if n <= 500 else (report.steps <= 50 and "by factors" in report.method)
+
+
+@pytest.mark.parametrize("kind", ["column", "incomes"])
+@pytest.mark.parametrize("n", [60, 700])
+def test_ridge_that_float64_cannot_solve_is_refused(rng, n, kind):
+    """ε tr K/α is above 10⁴, so that every residual is rounding. K + αI is definite, which is not the reason then."""
+    with pytest.raises(InvalidInput, match="scale columns"):
+        KernelRidge("linear", alpha=1e-8, fit_intercept=True).fit(*unequal(rng, n, kind))
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("scale", [1e-25, 1e-22, 1.0])
+def test_normalised_rows_in_float32_are_those_in_float64(rng, scale, kind):
+    """Their squares are below what float32 has."""
+    X, Z = (rows(rng, n, kind) for n in (400, 300))
+    X, Z = (one.multiply(scale).tocsr() if kind == "sparse" else one * scale for one in (X, Z))
+    X, Z = X.astype(np.float32), Z.astype(np.float32)
+    v, kernel = rng.standard_normal(300), Linear().normalized()
+    wide = (KernelOperator(kernel, X.astype(float), Z.astype(float)) @ v).astype(float)
+    K = KernelOperator(kernel, X, Z, dtype=np.float64)
+    np.testing.assert_allclose(K @ v, wide, rtol=1e-12, atol=1e-12)
+    assert K.keep_factors(ROOM)
+    np.testing.assert_allclose(K @ v, wide, rtol=1e-12, atol=1e-12)
 
 
 def test_components_are_the_singular_vectors(rng, monkeypatch):

@@ -178,7 +178,7 @@ class KernelLogisticRegression(ScoreClassifier):
         lost = solution.status is Status.BREAKDOWN and self.kernel_.properties.definiteness.is_mercer
         if solution.status in (Status.BREAKDOWN, Status.NOT_FINITE) and not lost:  # lost to rounding: a warning
             given = f"K is not positive semi-definite, or not finite ({solution.status.name.lower()})"
-            do = f"choose a Mercer kernel, standardise the columns, or raise alpha={self.alpha!r}"
+            do = f"choose a Mercer kernel, standardise the columns, or raise alpha (now {self.alpha!r})"
             raise InvalidInput(message(type(self).__name__, given, do))
         self.intercept_, self.n_iter_ = solution.x.intercept, solution.steps
         slope = float(np.sqrt(max(2 * self.alpha * solution.state.gap, 0.0)))

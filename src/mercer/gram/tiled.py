@@ -248,6 +248,12 @@ class TiledOperator(Operator):
         """The columns of the factors, the most that the rank of K can be; 0 if there are none."""
         return 0 if self._factors is None else int(self._factors.A.shape[1])
 
+    def factor(self) -> NDArray[np.float64]:
+        """A new array F with K = FFᵀ for a symmetric K that keeps factors, with at most `factor_columns` columns."""
+        assert self._factors is not None
+        A = self._factors.A
+        return np.array(A, np.float64) if isinstance(A, np.ndarray) else np.asarray(A.toarray())
+
     @property
     def has_factors(self) -> bool:
         """Whether products are by factors of K."""

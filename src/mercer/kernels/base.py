@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.errors import CannotTrace, InvalidInput, NotAKernel, message
 from mercer.kernels import evaluation, properties
-from mercer.kernels.factors import Factors
+from mercer.kernels.factors import Factors, in_float64
 from mercer.kernels.mixed import as_mixed_rows, numbers_of
 from mercer.kernels.parameters import bandwidth, checks
 from mercer.kernels.parameters.columns import checked_columns, checked_scales, position_among, shown_columns
@@ -923,8 +923,8 @@ class Normalized(Kernel):
         return self.kernel.has_fast_matmul
 
     def matmul(self, X: Array, Z: Array, V: Array) -> Array:
-        columns = inverse_root(self.kernel.diagonal(Z))
-        rows = columns if Z is X else inverse_root(self.kernel.diagonal(X))
+        columns = inverse_root(_own(self.kernel, Z))
+        rows = columns if Z is X else inverse_root(_own(self.kernel, X))
         return rows.reshape(-1, 1) * self.kernel.matmul(X, Z, columns.reshape(-1, 1) * V)
 
     @property
@@ -939,7 +939,7 @@ class Normalized(Kernel):
         """All k(x, x) and k(z, z) before they are normalised."""
         if found.A is found.B:
             return (found.diagonal(),) * 2
-        return self.kernel.diagonal(X), self.kernel.diagonal(Z)
+        return _own(self.kernel, X), _own(self.kernel, Z)
 
     @property
     def properties(self) -> Properties:
@@ -947,6 +947,16 @@ class Normalized(Kernel):
 
     def __repr__(self) -> str:
         return f"{self.kernel._bracketed(4)}.normalized()"
+
+
+def _own(kernel: Kernel, X: Array) -> Array:
+    """All k(x, x) in float64: squares of rows in float32 may be too small for it."""
+    if getattr(X, "dtype", None) != np.float32:
+        return kernel.diagonal(X)
+    out = np.empty(X.shape[0])
+    for part, rows in in_float64(X):
+        out[part] = kernel.diagonal(rows)
+    return out
 
 
 def inverse_root(value: Any) -> Any:

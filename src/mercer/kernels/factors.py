@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Factors", "narrow"]
+__all__ = ["Factors", "in_float64", "narrow"]
 
 TABLE = 1 << 24
 """Weights of features that a product with many vectors holds in memory at a time: 128 MB."""
+TOGETHER = 1 << 20
+"""Numbers of rows that are in float64 at a time."""
 NARROW = 4
 """Rows are multiplied instead of entries if these are at least so many times as many numbers."""
 
@@ -93,6 +96,13 @@ class Factors:
 
         A = sp.csr_array(np.full((n, 1), np.sqrt(value)))
         return cls(A, A if m is None else sp.csr_array(np.full((m, 1), np.sqrt(value))))
+
+
+def in_float64(X: Any) -> Iterator[tuple[slice, Any]]:
+    """Some rows at a time in float64, so that those in float32 have the same sums, and are not all copied."""
+    step = max(1, TOGETHER // max(X.shape[1], 1))
+    for part in (slice(first, first + step) for first in range(0, X.shape[0], step)):
+        yield part, X[part].astype(np.float64, copy=False)
 
 
 def narrow(X: Any, Z: Any) -> bool:

@@ -31,14 +31,14 @@ from mercer.points import DensePoints
 from mercer.solvers import Status
 
 SHORT = [
-    (KernelPerceptron(max_iter=3), ["raise max_iter=3", "loosen tol=0.001", "tol=None"]),
-    (KernelPerceptron(method="averaged", max_iter=2), ["raise max_iter=2", "tol=None"]),
-    (KernelLMS("gaussian", max_iter=3), ["raise max_iter=3", "tol=None"]),
-    (KernelLogisticRegression(max_iter=1), ["raise max_iter=1", "loosen tol=1e-10"]),
-    (SVC(solver="nystroem", max_iter=1, C=1e3, tol=1e-9), ["raise max_iter=1"]),
-    (KernelPerceptron(step_size=50.0), ["lower step_size=50.0"]),
-    (KernelLMS("gaussian", step_size=50.0), ["lower step_size=50.0"]),
-    (OnlineKernelRegressor("gaussian", method="qklms", step_size=30.0), ["lower step_size=30.0"]),
+    (KernelPerceptron(max_iter=3), ["raise max_iter (now 3)", "loosen tol (now 0.001)", "tol=None"]),
+    (KernelPerceptron(method="averaged", max_iter=2), ["raise max_iter (now 2)", "tol=None"]),
+    (KernelLMS("gaussian", max_iter=3), ["raise max_iter (now 3)", "tol=None"]),
+    (KernelLogisticRegression(max_iter=1), ["raise max_iter (now 1)", "loosen tol (now 1e-10)"]),
+    (SVC(solver="nystroem", max_iter=1, C=1e3, tol=1e-9), ["raise max_iter (now 1)"]),
+    (KernelPerceptron(step_size=50.0), ["lower step_size (now 50.0)"]),
+    (KernelLMS("gaussian", step_size=50.0), ["lower step_size (now 50.0)"]),
+    (OnlineKernelRegressor("gaussian", method="qklms", step_size=30.0), ["lower step_size (now 30.0)"]),
 ]
 
 
@@ -59,15 +59,15 @@ def test_a_warning_names_the_parameters_of_who_warns(estimator, says):
 
 def test_a_penalty_is_called_by_its_name():
     X = np.zeros((6, 1))
-    with pytest.raises(InvalidInput, match=r"raise alpha=0"):
+    with pytest.raises(InvalidInput, match=r"raise alpha \(now 0\)"):
         KernelRidge("linear", alpha=0).fit(X, np.arange(6.0))
     model = KernelDiscriminantAnalysis(delta=0.5)
-    assert "raise delta=0.5" in model._advice(Status.BREAKDOWN)
+    assert "raise delta (now 0.5)" in model._advice(Status.BREAKDOWN)
 
 
 def test_only_what_is_there_and_helps_is_named():
-    assert advice(Status.MAX_STEPS, {"max_iter": -1, "tol": 0.1}).endswith("tolerance; loosen tol=0.1")
-    assert advice(Status.MAX_STEPS, {"alpha": 2, "tol": None}).endswith("tolerance; raise alpha=2")
+    assert advice(Status.MAX_STEPS, {"max_iter": -1, "tol": 0.1}).endswith("tolerance; loosen tol (now 0.1)")
+    assert advice(Status.MAX_STEPS, {"alpha": 2, "tol": None}).endswith("tolerance; raise alpha (now 2)")
     assert advice(Status.DIVERGED, {"step_size": "auto"}).endswith("; lower step_size")
     for status in Status:
         assert advice(status, {}) == status.advice

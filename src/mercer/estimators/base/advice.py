@@ -37,16 +37,16 @@ def advice(status: Status, parameters: Mapping[str, Any], limit: str = "max_iter
     Examples
     --------
     >>> advice(Status.MAX_STEPS, {"max_iter": 100, "tol": 1e-3}).partition("; ")[2]
-    'raise max_iter=100, or loosen tol=0.001'
+    'raise max_iter (now 100), or loosen tol (now 0.001)'
     >>> advice(Status.BREAKDOWN, {"delta": 1e-9}, penalty="delta").partition("; ")[2]
-    'raise delta=1e-09, or check that the kernel is positive semi-definite'
+    'raise delta (now 1e-09), or check that the kernel is positive semi-definite'
     """
 
     def named(verb: str, name: str) -> list[str]:
         value = parameters.get(name)
         if name not in parameters or (name == "tol" and value is None) or (name == limit and value == -1):
             return []  # not there, or switched off
-        return [f"{verb} {name}={value!r}" if isinstance(value, Real) else f"{verb} {name}"]
+        return [f"{verb} {name} (now {value!r})" if isinstance(value, Real) else f"{verb} {name}"]
 
     stronger, looser = named("raise", penalty), named("loosen", "tol")
     match status:

@@ -50,6 +50,11 @@ from mercer.ways.report import Report
 __all__ = ["KernelEstimator", "KernelSize"]
 
 FLOATS = (np.float64, np.float32)
+UNHEARD = 1e-6
+"""The largest relative residual that is no more than a note where float64 carries no less: of (K + αI) a = y it is the
+share of y by which predictions of the training rows are off."""
+UNEQUAL = "scale columns that are far larger than others, and rows that are, or raise alpha"
+"""What to do where K is so large beside α that float64 loses the solution."""
 
 
 class KernelSize(NamedTuple):
@@ -381,12 +386,17 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         """Write the solver's outcome into the report; warn if the residual is above both the tolerance and rounding."""
         report.steps, report.residual = solution.steps, float(solution.residual)
         report.tolerance, report.status = tolerance, solution.status.name.lower().replace("_", " ")
-        if not solution.converged and report.residual <= rounding:
+        if not solution.converged and report.residual <= min(rounding, UNHEARD):
             report.status = "converged to rounding"
             report.notes.append(
                 f"float64 carries a residual of {report.residual:.1e}, no less: the system is large or nearly singular"
             )
         elif not solution.converged:
-            given = f"{report.method} ended with a relative residual of {report.residual:.1e}, not {tolerance:.0e}"
-            report.warnings.append(message(type(self).__name__, given, self._advice(solution.status)))
+            given, do = f"{report.method} ended with a relative residual of {report.residual:.1e}", ""
+            if report.residual <= rounding:
+                given += ", and float64 carries no less: K is too large for α"
+                do = UNEQUAL
+            else:
+                given += f", not {tolerance:.0e}"
+            report.warnings.append(message(type(self).__name__, given, do or self._advice(solution.status)))
             warn(report.warnings[-1], ConvergenceWarning)

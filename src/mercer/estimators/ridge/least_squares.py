@@ -10,6 +10,7 @@ import numpy as np
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.classifier import CLASSES, ScoreClassifier
 from mercer.estimators.base.compression import OUTPUTS, Compressible
+from mercer.estimators.base.estimator import UNEQUAL
 from mercer.gram import KernelOperator
 from mercer.numerals import counted
 from mercer.schemas import NON_NEGATIVE, Array, Schema, Value
@@ -23,6 +24,8 @@ from mercer.ways.spectral import one_decomposition_pays, ridge_inverse
 __all__ = ["LeastSquaresClassifier", "RidgeEstimator", "duals"]
 
 SAMPLE = 'choose on a sample (mercer.select.cross_validate_ridge), or set solver="nystroem"'
+USELESS = 0.5
+"""A relative residual from which a solution that rounding stopped is no better than 0."""
 
 
 class RidgeEstimator(Compressible):
@@ -127,10 +130,7 @@ class RidgeEstimator(Compressible):
             mercer=self.kernel_.properties.definiteness.is_mercer,
             report=report,
         ).run()
-        if solution.status in (Status.NOT_POSITIVE_DEFINITE, Status.BREAKDOWN, Status.NOT_FINITE):
-            how = solution.status.name.lower().replace("_", " ")
-            given = f"K + αI with α = {float(np.min(shift)):.3g} has no solution ({how})"
-            raise InvalidInput(message(type(self).__name__, given, self._advice(solution.status)))
+        self._require_solved(solution, float(np.min(shift)), size.trace)
         report.precision = f"{getattr(solution.state, 'precision', 'float64')}, residual in float64"
         # Entries are rounded, so no solution has a residual below eps‖A‖‖x‖: that of a stable method is as good.
         # A sum of n terms is rounded √n times as much (Higham & Mary 2019); a method that stalls there has found out.
@@ -141,6 +141,18 @@ class RidgeEstimator(Compressible):
         )
         self._account(report, solution, self.tol, rounding)
         return solution
+
+    def _require_solved(self, solution: Solution[Any], least: float, trace: float) -> None:
+        """Refuse what is no solution: K + αI is not positive definite, or it is and rounding hides that."""
+        failed = solution.status in (Status.NOT_POSITIVE_DEFINITE, Status.BREAKDOWN)
+        definite = least > 0 and self.kernel_.properties.definiteness.is_mercer
+        if (failed and definite) or (solution.status is Status.STALLED and not solution.residual < USELESS):
+            given = f"α = {least:.3g} beside a sum of k(x, x) of {trace:.3g}, which float64 cannot solve"
+            raise InvalidInput(message(type(self).__name__, given, UNEQUAL))
+        if failed or solution.status is Status.NOT_FINITE:
+            how = solution.status.name.lower().replace("_", " ")
+            given = f"K + αI with α = {least:.3g} has no solution ({how})"
+            raise InvalidInput(message(type(self).__name__, given, self._advice(solution.status)))
 
     def _solve_restricted(
         self, K: KernelOperator, X: Any, Y: np.ndarray, weights: np.ndarray | None, alphas: np.ndarray, reason: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from mercer.errors import NotAKernel, message
 from mercer.kernels.base import Array, Kernel, Scaled
-from mercer.kernels.factors import Factors
+from mercer.kernels.factors import Factors, in_float64
 from mercer.kernels.parameters import checks
 from mercer.kernels.properties import Definiteness, Properties
 from mercer.kernels.symbolic.functions import sqrt, tanh, where
@@ -19,9 +18,6 @@ __all__ = ["Cosine", "Linear", "MonomialSum", "Polynomial", "Sigmoid"]
 
 HIGHEST_SUM = 1000
 """The highest degree of a `MonomialSum`: each power is a step of the formula."""
-
-TOGETHER = 1 << 20
-"""Numbers of rows that a product of the linear kernel takes at a time."""
 
 _SEMI = Properties(Definiteness.POSITIVE_SEMIDEFINITE)
 
@@ -46,9 +42,9 @@ class Linear(Kernel):
         return True
 
     def matmul(self, X: Array, Z: Array, V: Array) -> Array:
-        W = sum((rows.T @ V[part] for part, rows in _parts(Z)), np.zeros((Z.shape[1], V.shape[1])))
+        W = sum((rows.T @ V[part] for part, rows in in_float64(Z)), np.zeros((Z.shape[1], V.shape[1])))
         out = np.empty((X.shape[0], V.shape[1]))
-        for part, rows in _parts(X):
+        for part, rows in in_float64(X):
             out[part] = rows @ W
         return out
 
@@ -58,13 +54,6 @@ class Linear(Kernel):
     @property
     def properties(self) -> Properties:
         return _SEMI
-
-
-def _parts(X: Array) -> Iterator[tuple[slice, Array]]:
-    """Some rows at a time in float64, so that those in float32 have the same products, and are not all copied."""
-    step = max(1, TOGETHER // max(X.shape[1], 1))
-    for part in (slice(first, first + step) for first in range(0, X.shape[0], step)):
-        yield part, X[part].astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True, repr=False)
