@@ -164,3 +164,20 @@ def test_components_are_the_singular_vectors(rng, monkeypatch):
     model = KernelPCA(2, "linear").fit(X)
     values = np.linalg.svd(X - X.mean(axis=0), compute_uv=False)
     np.testing.assert_allclose(model.eigenvalues_, values[:2] ** 2, rtol=1e-8)
+
+
+@pytest.mark.parametrize("first", [300.0, 1e3, 1e4])
+@pytest.mark.parametrize("solver", ["auto", "krylov", "dense"])
+@pytest.mark.parametrize("n", [300, 1500])
+def test_a_small_component_beside_a_large_one_is_found(rng, n, solver, first):
+    """λ₂ = 10⁻⁵ λ₁ to 10⁻⁸ λ₁ is below the residual, over λ₁, that the tolerance allows, and below float32."""
+    X = rng.standard_normal((n, 4)) * [first, 1.1, 1.0, 0.9]
+    model = KernelPCA(2, "linear", solver=solver).fit(X)
+    U, sizes, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    values, residual = (
+        sizes[:2] ** 2,
+        1.5 * model.report_.residual * sizes[0] ** 2,
+    )  # of float32, too
+    assert residual < values[1] / 2
+    np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-7, atol=residual)
+    np.testing.assert_allclose(np.abs(U[:, :2].T @ model.eigenvectors_), np.eye(2), atol=1e-7 + residual / values[1])

@@ -201,6 +201,28 @@ def test_a_check_that_finds_more_than_the_tolerance_goes_on_and_then_says_so(dig
     assert report.residual > 1
 
 
+@pytest.mark.parametrize("gamma", [1e-5, 1e-3])
+def test_small_components_of_a_wide_kernel_are_those_of_lapack(rng, gamma):
+    """With γ = 10⁻⁵ entries differ by less than float32 tells apart, which is known before they are computed."""
+    X = rng.standard_normal((1500, 4))
+    model, exact = (KernelPCA(12, Gaussian(gamma), solver=way).fit(X) for way in ("krylov", "dense"))
+    assert_close(model.eigenvalues_, exact.eigenvalues_, rtol=1e-4)
+    assert model.report_.status == "converged"
+    assert ("float64 ones were used" in str(model.report_.notes)) == (gamma == 1e-5)
+
+
+def test_components_beyond_the_rank_are_left_out_not_float32_noise(rng):
+    X = rng.standard_normal((1500, 4))
+    report = KernelPCA(10, "linear", solver="krylov").fit(X).report_
+    assert report.rank == 4
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e150])
+def test_values_whose_squares_are_out_of_range_are_refused(rng, scale):
+    with pytest.raises(InvalidInput, match="squares float64 does not hold"):
+        KernelPCA(2, "linear").fit(rng.standard_normal((1500, 4)) * scale)
+
+
 def test_what_float32_changes_in_the_check_is_seen_on_some_rows(digits):
     rng = np.random.default_rng(0)
     K, V = KernelOperator(Gaussian(gamma=0.05), digits), np.linalg.qr(rng.standard_normal((len(digits), 8)))[0]

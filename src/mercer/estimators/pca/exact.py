@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,7 +37,15 @@ ROUNDINGS = 32.0
 """The largest eigenvalue that is rounding, over ε tr K: λ₁ of rows that are all equal was up to 10 ε tr K."""
 
 HARMLESS = 0.1
-"""The share of the tolerance that rounding may take."""
+"""The share of the tolerance that rounding may take in the check."""
+OF_ENTRIES = 0.1
+"""The share of the tolerance that rounding of the entries may take."""
+
+TIGHT = 1e-12
+"""The residual, over λ₁, with which small eigenvalues beside a large one are found."""
+
+SQUARED = 1e-130, 1e150
+"""The range of kernel values of which residuals of `TIGHT` have squares that float64 holds."""
 
 ALTERNATIVES = ["fewer components", 'solver="krylov" (matrix-free) or "nystroem" (landmarks)', "fewer rows"]
 
@@ -54,6 +63,11 @@ class CentredPairs(NamedTuple):
     def scale(self) -> float:
         """The largest |eigenvalue|."""
         return max(float(np.abs(self.pairs.values).max()), np.finfo(np.float64).tiny)
+
+    @property
+    def unresolved(self) -> bool:
+        """Whether an eigenvalue's residual is a quarter of it or more, so that it may be far from the right one."""
+        return bool(np.any(4 * self.pairs.residuals >= self.pairs.values))
 
 
 def checked(K: Operator, V: np.ndarray, exact: Operator | None = None, seed: int = 0) -> CentredPairs:
@@ -94,6 +108,11 @@ class CentredEigenproblem:
     account: Callable[[Report, Solution[Any], float], None]
     """Writes the solver's outcome into the report."""
 
+    @cached_property
+    def mean(self) -> float:
+        """The mean of some rows of K: it only tells the size of the entries, and all rows would cost a product."""
+        return float(np.mean(self.K.rows(some_rows(self.K.shape[0], self.seed)), dtype=np.float64))
+
     def by_lapack(self) -> CentredPairs:
         """On the whole matrix in float64."""
         K, n = self.K, self.K.shape[0]
@@ -108,23 +127,51 @@ class CentredEigenproblem:
         return CentredPairs(solution.x, centered.column_means)
 
     def by_krylov(self, size: KernelSize, low_precision: bool) -> CentredPairs:
-        """With float32 entries if their rounding stays below the tolerance, else with float64 ones."""
-        found, report = self._krylov(np.float32 if low_precision else np.float64), self.report
-        # Rounding moves the eigenvalues by the norm of a random matrix of this size.
-        rounding = float(np.finfo(np.float32).eps) * np.sqrt(len(found.column_means)) * size.largest_entry
-        noise = noise_of(self.trace, len(found.column_means), float(found.column_means.mean()), np.float32)
-        rounding = max(rounding, noise if found.pairs.values[0] <= noise else 0.0)
-        if low_precision and rounding > 0.1 * self.tol * found.scale:
-            report.notes.append(f"float32 entries would shift eigenvalues by {rounding:.0e}, so float64 ones were used")
-            report.memory_rows = self.K.copies
-            vectors, whole = BlockKrylov().memory(report.n, self.k, 8), 8 * report.n**2
-            stored = "stored" in report.method and vectors + whole <= report.room
-            report.method = krylov_method(report.n, 8, stored)
-            report.plan(vectors + stored * whole, "KernelPCA", ALTERNATIVES)
-            found = self._krylov(np.float64)
+        """With float32 entries if their rounding stays below the tolerance and every eigenvalue, else with float64."""
+        self._require_squares()
+        solution, found = self._by_entries(size) if low_precision else self._krylov(np.float64)
+        if solution.converged and found.unresolved and found.pairs.values[0] > self._noise(found):
+            largest = f"{found.scale:.1e}, the largest one"
+            self.report.notes.append(f"an eigenvalue is small beside {largest}: residuals are {TIGHT:.0e} of that")
+            solution, found = replace(self, tol=min(self.tol, TIGHT))._in_float64()
+        self.account(self.report, solution, self.tol)
         return found
 
-    def _krylov(self, dtype: Any) -> CentredPairs:
+    def _by_entries(self, size: KernelSize) -> tuple[Solution[Any], CentredPairs]:
+        """The pairs by float32 entries, or by float64 ones if rounding would take a part of the tolerance."""
+        # Rounding moves the eigenvalues by the norm of a random matrix of this size.
+        error = float(np.finfo(np.float32).eps) * np.sqrt(self.report.n) * size.largest_entry
+        if error <= OF_ENTRIES * self.tol * abs(self.trace - self.report.n * self.mean):  # λ₁ is a part of that
+            solution, found = self._krylov(np.float32)
+            noise = self._noise(found)
+            error = max(error, noise if found.pairs.values[0] <= noise else 0.0)
+            if error <= OF_ENTRIES * self.tol * found.scale:
+                return solution, found
+        self.report.notes.append(f"float32 entries would shift eigenvalues by {error:.0e}, so float64 ones were used")
+        return self._in_float64()
+
+    def _noise(self, found: CentredPairs) -> float:
+        """The largest eigenvalue that is rounding of float32 entries."""
+        return noise_of(self.trace, self.report.n, float(found.column_means.mean()), np.float32)
+
+    def _require_squares(self) -> None:
+        """Refuse kernel values whose squares, which the method sums, are out of float64's range."""
+        mean = abs(self.trace) / self.report.n
+        if mean and not SQUARED[0] < mean < SQUARED[1]:
+            given = f"k(x, x) of {mean:.1e} on average, whose squares float64 does not hold"
+            raise InvalidInput(message("KernelPCA", given, 'standardise the columns, or set solver="dense"'))
+
+    def _in_float64(self) -> tuple[Solution[Any], CentredPairs]:
+        """The pairs by float64 entries after those of float32, which are stored if the others were and they fit."""
+        report = self.report
+        report.memory_rows = self.K.copies
+        vectors, whole = BlockKrylov().memory(report.n, self.k, 8), 8 * report.n**2
+        stored = "stored" in report.method and vectors + whole <= report.room
+        report.method = krylov_method(report.n, 8, stored)
+        report.plan(vectors + stored * whole, "KernelPCA", ALTERNATIVES)
+        return self._krylov(np.float64)
+
+    def _krylov(self, dtype: Any) -> tuple[Solution[Any], CentredPairs]:
         """The pairs by entries of this precision."""
         K, report = self.K, self.report
         operator: Operator = K.astype(dtype)
@@ -133,16 +180,13 @@ class CentredEigenproblem:
                 operator = Dense(operator.fill(np.empty(K.shape, dtype)), symmetric=True)
         with one_blas_thread() if isinstance(operator, KernelOperator) else nullcontext():
             solution, found = self._iterated(operator)
-        self.account(report, solution, self.tol)
         report.precision = self._precision(np.dtype(dtype).name, found)
-        return found
+        return solution, found
 
     def _iterated(self, operator: Operator) -> tuple[Solution[Any], CentredPairs]:
         """Block Krylov, stopped when its images are expected to meet the tolerance, and on if the check finds more."""
         n = operator.shape[0]
-        # The mean of some rows will do: it only tells the size of the entries, and all rows would cost a product.
-        mean = float(operator.rows(some_rows(n, self.seed)).mean(dtype=np.float64))
-        noise = noise_of(self.trace, n, mean, operator.dtype)
+        noise = noise_of(self.trace, n, self.mean, operator.dtype)
         problem, state = Eigenproblem(Centered(operator), self.k, self.seed, noise), None
         for ahead in (AHEAD, 1.0, 1 / AHEAD):
             with self.report.stage("eigenvalues"):

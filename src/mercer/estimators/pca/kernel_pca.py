@@ -101,6 +101,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     tol : float, default 3e-5
         max ‖K̃v − Nλv‖/(Nλ₁) over the components, recomputed for the answer. Eigenvalues are better than that: their
         error is of second order in it (3e-5 left 64 eigenvalues of handwritten digits right to 4e-6, 1e-3 to 5e-2).
+        If an eigenvalue is so small that its own residual is a quarter of it, all are found again to 1e-12, in float64.
     memory : int, str or None
         Budget in bytes or as "2GB"; None is half of what is free.
     random_state : int, RandomState or None, default 0
