@@ -131,9 +131,9 @@ def test_what_was_not_seen_and_what_is_missing(frame, target):
     model = KernelRidge(table_kernel(frame), 0.1).fit(frame, target)
     new = pd.DataFrame({"size": [np.nan], "kind": ["new"], "when": [pd.NaT], "notes": [None], "good": [None]})
     assert np.isfinite(model.predict(new)).all()
-    for name, text in (("size", "large"), ("when", "some day"), ("good", "maybe")):
+    for name, text, kind in (("size", "large", "number"), ("when", "some day", "date"), ("good", "maybe", "number")):
         with pytest.raises(
-            InvalidInput, match=rf"the column '{name}': '{text}' in row 3 \(counted from 1\) is not a number"
+            InvalidInput, match=rf"the column '{name}': '{text}' in row 3 \(counted from 1\) is not a {kind}"
         ):
             model.predict(frame[:4].astype({name: object}).assign(**{name: [None, "", text, np.nan]}))
     with pytest.raises(InvalidInput, match="no column 'size'"):

@@ -128,6 +128,22 @@ def test_what_stood_for_missing_at_the_fit_still_does():
         encoder.transform(pd.DataFrame({"x": ["5", "unheard"]}))
 
 
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Vienna", "America/New_York"])
+@pytest.mark.parametrize("written", [False, True])
+def test_dates_are_the_same_in_a_text_and_in_a_column_of_dates(written, zone):
+    """A file of columns keeps dates as dates, a text file does not; a time zone moves the clock, not the instant."""
+    instants = pd.Series(pd.date_range("2023-01-01", periods=60, freq="17h", tz="UTC"))
+    dates = instants.dt.tz_localize(None) if zone is None else instants.dt.tz_convert(zone)
+    text = dates.map(lambda one: one.isoformat())
+    fitted, other = (text, dates) if written else (dates, text)
+    encoder = TableEncoder().fit(pd.DataFrame({"when": fitted}))
+    assert_close(encoder.transform(pd.DataFrame({"when": other})), encoder.transform(pd.DataFrame({"when": fitted})))
+    plain = TableEncoder().fit(pd.DataFrame({"when": instants.dt.tz_localize(None)}))
+    assert_close(encoder.transform(pd.DataFrame({"when": instants})), plain.transform(pd.DataFrame({"when": instants})))
+    with pytest.raises(InvalidInput, match=r"'soon' in row 1 .* is not a date"):
+        encoder.transform(pd.DataFrame({"when": ["soon"]}))
+
+
 def test_dates_are_days():
     days = pd.to_datetime(["2020-01-01", "2020-01-03", None])
     encoder = TableEncoder()

@@ -158,6 +158,29 @@ def test_texts_of_a_named_column_need_no_header(tmp_path, monkeypatch):
     assert read_table(tmp_path / "b.txt", texts="review").frame["review"].tolist()[1] == "a bad one"
 
 
+TABLES = ["id,pep,charge\n1,ACDE,2\n2,KLMN,3\n", "id;pep\n1;ACDE\n", "review,stars\na fine film,1\n"]
+TABLES += ["Review\ngood\nbad\n", "1,a fine film,2\n" * 5]
+
+
+@pytest.mark.parametrize("text", TABLES)
+@pytest.mark.parametrize("name", ["a.txt", "a"])
+def test_a_table_with_another_header_is_no_list_of_texts(tmp_path, name, text):
+    """Its lines would be predicted as texts, the header among them."""
+    (tmp_path / name).write_text(text)
+    assert read_table(tmp_path / name, texts="review").format == "delimited"
+
+
+@pytest.mark.parametrize(
+    "text", ["a great film\n", "it was long, and dull\nthe review, by him, is good\n", "ACDEF\n", "review\na, b\n"]
+)
+@pytest.mark.parametrize("name", ["a.txt", "a"])
+def test_few_texts_are_no_table(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    table = read_table(tmp_path / name, texts="review")
+    assert table.format == "lines"
+    assert table.frame["review"].tolist() == [one for one in text.splitlines() if one != "review"]
+
+
 @pytest.mark.parametrize(
     ("name", "data", "words"),
     [

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mercer.errors import InvalidInput, message
 from mercer.numerals import counted
 from mercer.tables.numbers import LARGEST, MISSING, NumberPlan, encode_numbers, plan_numbers
-from mercer.tables.texts import PERCENT, date_form, in_form, is_prose, letters_of, percent_form
+from mercer.tables.texts import ISO, PERCENT, date_form, in_form, is_prose, letters_of, percent_form
 
 __all__ = [
     "OBJECTS",
@@ -152,7 +152,9 @@ def plan_column(name: str, values: Any, most: int, indicator: float, log_skewed:
         return _plan_numbers(name, as_numbers(values), indicator, log_skewed, "")
     if values.dtype.kind in "mM":
         days = as_numbers(values)
-        return _plan_numbers(name, days, indicator, log_skewed, "dates as days since 1970; ")
+        plan = _plan_numbers(name, days, indicator, log_skewed, "dates as days since 1970; ")
+        dated = values.dtype.kind == "M" and plan.kind != "dropped"
+        return replace(plan, form=ISO) if dated else plan  # as a text file has them
     text, absent = as_text(values)
     if absent.all():
         return _dropped(name, "no values")
@@ -205,6 +207,8 @@ def as_frame(frame: Any, who: str) -> Any:
 def as_numbers(values: Any, form: str = "") -> Floats:
     """Numbers in float64, with NaN for other values and infinities. Dates are days, true and false 1 and 0.
 
+    Dates that name a time zone are those of UTC, in a text as in a column of dates.
+
     Texts are read in the given `form` of `read_form`. Complex numbers raise InvalidInput.
     """
     import pandas as pd
@@ -213,7 +217,7 @@ def as_numbers(values: Any, form: str = "") -> Floats:
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
         x = series.array.to_numpy()  # for wide tables: pandas would look for missing values first
     elif series.dtype.kind == "M":
-        plain = series.dt.tz_localize(None) if series.dt.tz is not None else series
+        plain = series.dt.tz_convert("UTC").dt.tz_localize(None) if series.dt.tz is not None else series
         x = ((plain - pd.Timestamp(0)) / pd.Timedelta(days=1)).to_numpy(np.float64, na_value=np.nan)
     elif series.dtype.kind == "m":
         x = (series / pd.Timedelta(days=1)).to_numpy(np.float64, na_value=np.nan)

@@ -16,12 +16,14 @@ from mercer.points import parse_memory, require
 from mercer.tables.decimals import as_plain_numbers, is_number
 from mercer.tables.raw import stream_of
 
-__all__ = ["looks_like_lines", "parse_delimited"]
+__all__ = ["looks_like_lines", "looks_like_texts", "parse_delimited"]
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
 MISSING = ("?",)
 """Missing values in addition to those of pandas: empty, NA, N/A, NaN, null, None and others."""
 _LOOK = 50
+_TABLE = 5
+"""Lines that are a table if a delimiter divides all of them alike, although the first one has spaces in its fields."""
 COLUMN = 3000
 """Bytes that pandas takes for a column, whatever is in it."""
 FIELD = 24
@@ -34,11 +36,43 @@ def looks_like_lines(text: str) -> bool:
     >>> looks_like_lines("to be\\nor not to be\\n"), looks_like_lines("a b\\n1 2\\n"), looks_like_lines("a\\n1\\n")
     (True, False, False)
     """
-    lines = list(islice((line for line in stream_of(text) if line.strip()), _LOOK))
-    widths = [{len(fields) for fields in _split(lines, delimiter)} for delimiter in DELIMITERS]
-    return not any(len(one) == 1 and max(one) > 1 for one in widths) and not all(
+    lines = _first(text)
+    return not any(_alike(lines, delimiter) for delimiter in DELIMITERS) and not all(
         is_number(line.strip(), commas=True) for line in lines[1:] or lines
     )
+
+
+def looks_like_texts(text: str, column: str) -> bool:
+    """Whether each line is a text of this column, perhaps under its name, and not a table with this or other names.
+
+    Prose has commas, but not as many in each line, and words between them, unlike a header.
+
+    >>> looks_like_texts("good, fine\nbad, poor\n", "review"), looks_like_texts("a,b\nbad,1\n", "review")
+    (True, False)
+    >>> looks_like_texts("Review\nbad\n", "review"), looks_like_texts("a review of it\nbad\n", "review")
+    (False, True)
+    """
+    lines = _first(text)
+    if lines and lines[0].strip() == column:
+        return True
+    for delimiter in (one for one in DELIMITERS if one != " "):
+        header = next(iter(_split(lines[:1], delimiter)), [])
+        if column.lower() in {field.strip().lower() for field in header}:
+            return False
+        bare = not any(" " in field for field in header)
+        if _alike(lines, delimiter) and len(lines) >= (2 if bare else _TABLE):
+            return False
+    return True
+
+
+def _first(text: str) -> list[str]:
+    return list(islice((line for line in stream_of(text) if line.strip()), _LOOK))
+
+
+def _alike(lines: list[str], delimiter: str) -> bool:
+    """Whether the delimiter divides all lines into as many fields, more than one."""
+    widths = {len(fields) for fields in _split(lines, delimiter)}
+    return len(widths) == 1 and max(widths) > 1
 
 
 def parse_delimited(

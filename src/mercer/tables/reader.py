@@ -15,7 +15,7 @@ from mercer.numerals import counted
 from mercer.points import parse_memory, require
 from mercer.points.disk import ArrowSource, ParquetSource
 from mercer.tables.arrays import ARRAYS, parse_arrays
-from mercer.tables.delimited import looks_like_lines, parse_delimited
+from mercer.tables.delimited import looks_like_lines, looks_like_texts, parse_delimited
 from mercer.tables.numbers import LARGEST, RUN
 from mercer.tables.raw import STANDARD_INPUT, decoded, read_bytes, require_room, shown_name
 from mercer.tables.sequences import looks_like_fasta, parse_fasta
@@ -128,7 +128,8 @@ def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None
     memory : int or str, optional
         Memory budget, such as "2GB"; by default half of the free memory.
     texts : str, optional
-        The name of a column of texts. Plain text without this name in its first line then has a text in each line.
+        The name of a column of texts. Plain text then has a text in each line, unless it is a table: its first line
+        has this name, or a delimiter divides all lines alike.
 
     Returns
     -------
@@ -173,10 +174,10 @@ def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None
     del data
     if looks_like_fasta(text):
         return _fasta_table(text, name, notes)
-    if texts is not None and texts not in text.partition("\n")[0] and ending in ("", ".txt"):
+    if texts is not None and ending in ("", ".txt") and looks_like_texts(text, texts):
         return _of_lines(text, name, notes, texts)
-    if ending == ".txt" and looks_like_lines(text):
-        return _of_lines(text, name, notes, texts or "sequence")
+    if texts is None and ending == ".txt" and looks_like_lines(text):
+        return _of_lines(text, name, notes)
     if looks_like_svmlight(text):
         return _checked(*parse_svmlight(text, name, memory), name, "svmlight", notes)
     return _checked(*parse_delimited(text, name, memory=memory), name, "delimited", notes)

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PERCENT", "date_form", "in_form", "is_prose", "letters_of", "percent_form", "share"]
+__all__ = ["ISO", "PERCENT", "date_form", "in_form", "is_prose", "letters_of", "percent_form", "share"]
 
 MOSTLY = 0.95
 LOOK = 2000
 """Most texts of a long column that are examined."""
+ISO = "ISO8601"
 DATES = (
-    "ISO8601", "%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y%m%d", "%Y.%m.%d",
+    ISO, "%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y%m%d", "%Y.%m.%d",
     "%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S",
     "%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y", "%b %Y", "%B %Y",
     "%d/%m/%Y", "%m/%d/%Y", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S",
