@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -235,6 +236,23 @@ def test_stored_entries_pay_with_more_steps_and_more_columns():
     assert pays(100, 100)
     assert pays(100, 20)
     assert not pays(3, 2)
+
+
+def test_pivots_that_float32_has_not_are_chosen_in_float64(rng, monkeypatch):
+    """Of a smooth kernel float32 has some 200 pivots above its rounding, which is far above a small α."""
+    X = rng.standard_normal((4000, 6))
+    y = np.sin(X[:, 0]) + X[:, 1] * X[:, 2] + 0.05 * rng.standard_normal(4000)
+    kernel, alpha = Gaussian(0.0113), 1e-4
+    model = KernelRidge(kernel, alpha, solver="cg").fit(X, y)
+    report = model.report_
+    assert "chosen in float64" in str(report.notes)
+    assert report.steps < 30
+    left = y - kernel(X) @ model.dual_coef_ - alpha * model.dual_coef_
+    assert np.linalg.norm(left) / np.linalg.norm(y) < 1e-9
+    assert report.memory_planned >= 8 * report.n * int(re.search(r"by (\d+) pivots", report.method)[1])
+    monkeypatch.setattr(regularised, "PIVOTS_ROUNDING", np.inf)
+    before = KernelRidge(kernel, alpha, solver="cg").fit(X, y).report_
+    assert before.steps > 3 * report.steps
 
 
 def test_no_preconditioner_without_a_shift_or_a_mercer_kernel(data):

@@ -65,6 +65,10 @@ MOST_RANK = 3500
 """Largest rank of a preconditioner: its memory of n r entries is 1.6 GB at n = 100 000."""
 MOST_NOISE = 0.25
 """Beyond this ε‖K‖√κ/μ, float32 products delay convergence by more than they save."""
+PIVOTS_ROUNDING, PIVOTS_LEFT = 0.03, 16.0
+"""Pivots are chosen again in float64 if ε‖K‖/μ is above the first and they leave less than 16 ε of the mean of k(x, x),
+which float32 does not tell from 0. For 10 000 rows in 6 columns and a Gaussian kernel with γ = 0.0113, 480 such pivots
+took steps from 10 to 4 at ε‖K‖/μ = 0.1, from 37 to 5 at 1, and from over 200 to 7 at 10."""
 MOST_ROUNDING = 0.1
 """Beyond this ‖K̃ − K‖/μ, entries K̃ in 16 bits are not used; a round reduces the residual to that share."""
 DRIFT = 4.0
@@ -289,14 +293,13 @@ class RegularisedSolve:
             self._predict(found.seconds, "preconditioner", "kernel matrix", "solve")
         held = max(self._factor_bytes(rank) - self._entries().factor_room, 0) + 4 * 8 * rank**2
         products = f"by factors of K ({human(self.K.copies)})" if self.K.has_factors else "matrix-free"
-        self._account(f"conjugate gradients, {products}", reason, held)
+        method = f"conjugate gradients, {products}"
+        self._account(method, reason, held)
         helpers: dict[str, Operator] = {}
         solver = RefinedConjugateGradients(tol=self.tol, max_steps=max_steps)
         if rank:
             with report.stage("preconditioner"), one_blas_thread(2.0 * len(self.B) * rank**2):
-                low_rank = probe
-                if low_rank is None or low_rank.rank != rank:
-                    low_rank = self._entries().low_rank(rank, tol=float(np.min(self.shift)))
+                low_rank = self._pivots(rank, probe, method, reason)
                 with one_blas_thread(0.0 if isinstance(F := low_rank.F, Factor) and F.beside_workers else np.inf):
                     rounding = self._rounding(low_rank)
                     shift = self.shift + rest(self._entries(), low_rank)
@@ -324,6 +327,21 @@ class RegularisedSolve:
         # K + D is positive definite, so that only its rounding, which no method avoids, can break the steps down.
         broken = solution.status is Status.BREAKDOWN
         return replace(solution, status=Status.STALLED) if broken else solution
+
+    def _pivots(self, rank: int, probe: PivotedCholesky | None, method: str, reason: str) -> PivotedCholesky:
+        """The approximation of this rank, in float64 if float32 had nothing but rounding left, and that matters."""
+        n, least = len(self.B), float(np.min(self.shift))
+        found = probe
+        if found is None or found.rank != rank:
+            found = self._entries().low_rank(rank, tol=least)
+        noise = PIVOTS_LEFT * float(np.finfo(np.float32).eps) * float(np.mean(self.K.diagonal(), dtype=np.float64))
+        most = min(rank, self._room_of_factor // (8 * n))
+        exact = not self._mixed or self._rounding(found) <= PIVOTS_ROUNDING or float(np.mean(found.left)) > noise
+        if exact or most < found.rank:
+            return found
+        self._account(method, reason, max(8 * n * most - self.K.factor_room, 0) + 4 * 8 * most**2)
+        self.report.notes.append("float32 has no more pivots than rounding, so they were chosen in float64")
+        return self.K.low_rank(most, tol=least)
 
     def _in_low_precision(
         self,
@@ -435,8 +453,12 @@ class RegularisedSolve:
         n = len(self.B)
         if not self.mercer or not np.min(self.shift) > 0:
             return 0
-        room = (self._room - self._vectors(direct=False)) // 2 + self._entries().factor_room
-        return int(max(min(max(n // 10, 1), MOST_RANK, room // self._factor_bytes(1)), 0))
+        return int(max(min(max(n // 10, 1), MOST_RANK, self._room_of_factor // self._factor_bytes(1)), 0))
+
+    @property
+    def _room_of_factor(self) -> int:
+        """Bytes for the factor of a preconditioner."""
+        return (self._room - self._vectors(direct=False)) // 2 + self._entries().factor_room
 
     def _factor_bytes(self, rank: int) -> int:
         """Bytes of the factor of a preconditioner."""
