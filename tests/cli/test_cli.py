@@ -272,6 +272,27 @@ def test_mistakes_in_options_are_one_line(capsys):
     assert commands.run(["--version"]) == 0
 
 
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["check", "-dot"], 'No such option: -d; write mercer check -- "-dot" if it is no option'),
+        (["check", "dot", "--strict"], "No such option: --strict; mercer check --help"),
+        (["fit", "a.csv", "--holdot"], "No such option: --holdot; did you mean --holdout? mercer fit --help"),
+        (["--colour"], "No such option: --colour; mercer --help"),
+    ],
+)
+def test_an_option_that_is_none_has_only_near_ones_beside_it(capsys, args, words):
+    assert commands.run(args) == 2
+    text = capsys.readouterr().err
+    assert words in text
+    assert text.count("\n") == 1
+
+
+def test_a_formula_may_begin_with_a_minus(capsys):
+    assert commands.run(["check", "--", "-dot"]) == 1
+    assert "Formula('-dot')" in capsys.readouterr().out
+
+
 def test_a_real_process(folder, tmp_path):
     def run(*args):
         return subprocess.run(

@@ -93,6 +93,16 @@ def test_the_interval_is_the_corrected_one_of_the_paired_test():
     assert (wider.high - wider.low) / (found.high - found.low) == pytest.approx(np.sqrt((1 / 10 + 1 / 4) * 10))
 
 
+def test_a_difference_that_is_rounding_is_0():
+    a, b = np.array([0.1, 0.2, 0.3, 0.7]), np.array([0.2, 0.7, 0.1, 0.3])
+    assert (a - b).mean() != 0
+    trial = [Trials(Candidate(name), scores, kernels=("k",) * 4) for name, scores in (("svm", a), ("ridge", b))]
+    board = leaderboard([*trial, Trials(Candidate(GUESSING), np.zeros(4))], 100, 4, 1, "regression")
+    behind = next(row.behind for row in board.rows if row.behind is not None)
+    assert behind.mean == 0
+    assert behind.low < -0.1 < 0.1 < behind.high
+
+
 def test_folds_without_an_error_have_an_interval_all_the_same():
     perfect = Trials(Candidate("svm"), np.ones(10), kernels=("k",) * 10)
     board = leaderboard([perfect, Trials(Candidate(GUESSING), np.full(10, 0.5))], 100, 5, 2, "classification")

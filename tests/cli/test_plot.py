@@ -64,6 +64,40 @@ def test_the_picture_suits_the_model(folder, model):
     assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
+def drawn(monkeypatch, folder, text):
+    """The axes of the picture of a command."""
+    found, draw = [], plotting.KINDS["scores"]
+    monkeypatch.setitem(plotting.KINDS, "scores", lambda *given: found.append(draw(*given)) or found[-1])
+    run(folder, text)
+    return found[0].ax_
+
+
+def test_outliers_are_marked_below_a_line(folder, monkeypatch):
+    frame = pd.read_csv(folder / "t.csv")
+    frame.loc[:4, ["a", "b", "c"]] *= 9
+    frame.to_csv(folder / "far.csv", index=False)
+    ax = drawn(monkeypatch, folder, "plot oneclass3 far.csv --out p.png")
+    inside, outside = (points.get_offsets()[:, 1] for points in ax.collections)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["inlier", "outlier"]
+    assert inside.min() >= 0 > outside.max()
+    assert [list(line.get_ydata()) for line in ax.lines] == [[0.0, 0.0]]
+    assert ax.get_title() == f"{len(outside)} outliers among 80 rows, score < 0"
+
+
+def test_components_have_their_shares_of_the_variance(folder, monkeypatch):
+    ax = drawn(monkeypatch, folder, "plot pca3 t.csv --out p.png")
+    assert [name.partition(":")[0] for name in (ax.get_xlabel(), ax.get_ylabel())] == ["component 1", "component 2"]
+    assert ax.get_xlabel().endswith(" %")
+
+
+def test_rows_without_a_class_are_called_missing(folder, monkeypatch):
+    frame = pd.read_csv(folder / "t.csv")
+    frame.loc[:4, "kind"] = None
+    frame.to_csv(folder / "gaps.csv", index=False)
+    ax = drawn(monkeypatch, folder, "plot pca3 gaps.csv --target kind --out p.png")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["missing", "neg", "pos"]
+
+
 def test_other_pictures_and_files(folder):
     asked = ["discriminant3 t.csv --kind scores", "price2 t.csv --kind residuals", "kind2 t.csv --kind confusion",
              "price3 t.csv --kind surface --target kind", "sequences s.fasta", "pca2 t.csv --target kind"]  # fmt: skip

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_iris, make_circles, make_moons
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -77,6 +78,9 @@ def test_of_several_classes_the_picture_has_the_predicted_ones_and_the_rows():
     assert [len(one.get_offsets()) for one in display.rows_] == [50, 50, 50]
     assert display.notes_ == ["2 other columns at the median"]
     assert display.ax_.get_xlabel() == "$x_{3}$"
+    display.figure_.canvas.draw()
+    box = display.ax_.get_legend().get_window_extent()
+    assert not box.count_contains(display.ax_.transData.transform(IRIS.data[:, 2:]))
 
 
 def test_one_of_several_classes_has_its_own_surface_and_coefficients():
@@ -179,6 +183,33 @@ def test_classes_of_text_are_named_where_they_can_be_told_apart(count):
     box, page = legend.get_window_extent(), display.figure_.bbox
     assert page.x0 <= box.x0 < box.x1 <= page.x1
     assert page.y0 <= box.y0 < box.y1 <= page.y1
+
+
+def named(display):
+    return [text.get_text() for text in display.ax_.get_legend().get_texts()]
+
+
+def test_every_class_is_in_the_legend_whatever_its_name():
+    labels = np.array(["_a", "", "b"])[np.arange(120) % 3]
+    assert named(ScoresDisplay.from_predictions(X, labels)) == ["(empty)", " _a", "b"]
+    model = LogisticRegression().fit(X, y)
+    assert named(DecisionSurfaceDisplay.from_estimator(model, X, labels)) == ["(empty)", " _a", "b"]
+
+
+@pytest.mark.parametrize("nothing", [None, np.nan, pd.NA])
+def test_rows_without_a_label_are_called_missing(nothing):
+    labels = np.array(["a", "b", nothing], object)[np.arange(120) % 3]
+    assert named(ScoresDisplay.from_predictions(X, labels)) == ["a", "b", "missing"]
+    model = LogisticRegression().fit(X, y)
+    assert named(DecisionSurfaceDisplay.from_estimator(model, X, labels)) == ["a", "b", "missing"]
+
+
+def test_a_regressor_around_another_has_no_variance():
+    model = TransformedTargetRegressor(mercer.KernelRidge("gaussian(gamma=1.0)")).fit(X, y)
+    display = PosteriorDisplay.from_estimator(model, X, y)
+    assert display.band_ is None
+    assert display.notes_[0] == "TransformedTargetRegressor has no variance"
+    assert np.isfinite(display.mean).all()
 
 
 def test_the_scale_of_numbers_has_their_name():

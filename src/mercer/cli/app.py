@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
+from difflib import get_close_matches
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -104,8 +105,22 @@ def run(args: list[str]) -> int:
         named = {one.callback.__name__ for one in app.registered_commands if one.callback is not None}
         known = args[0] if args and args[0] in named else ""
         advice = f"mercer {known} --help shows its options" if known else "mercer --help shows the commands"
-        tell(f"mercer: {message('options', error.format_message().rstrip('.'), advice)}")
+        given, meant = _mistaken(error, args, known)
+        tell(f"mercer: {message('options', given, meant + advice)}")
         return BAD_INPUT
+
+
+def _mistaken(error: Any, args: list[str], command: str) -> tuple[str, str]:
+    """What is wrong with the options, and what may be meant; only an option that is near is suggested."""
+    option = getattr(error, "option_name", None)
+    if option is None or not hasattr(error, "possibilities"):
+        return error.format_message().rstrip("."), ""
+    near = get_close_matches(option, error.possibilities or (), n=1, cutoff=0.7)
+    value = next((one for one in args[1:] if one.startswith(option) and not one.startswith("--")), None)
+    meant = f"did you mean {near[0]}? " if near else ""
+    if value is not None and command:
+        meant = f'write mercer {command} -- "{value}" if it is no option; '
+    return f"No such option: {option}", meant
 
 
 def _version(wanted: bool) -> None:

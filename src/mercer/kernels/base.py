@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, NoReturn, Self, TypeAlias
 
 import numpy as np
 
@@ -241,8 +241,7 @@ class Kernel:
         """
         Z = None if Z is X else Z
         if Z is not None and not self.is_resolved:
-            given = f"{self!r} of two data sets has parameters that depend on data"
-            raise InvalidInput(message(type(self).__name__, given, "call .resolve(X_train) first, or give a number"))
+            self._refuse_unresolved(f"{self!r} of two data sets")
         kernel = self if Z is not None else self.resolve(X)
         x = kernel.space.points(X, type(self).__name__, kernel.as_objects)
         if Z is not None:
@@ -331,8 +330,26 @@ class Kernel:
 
     def _require_resolved(self) -> None:
         if not self.is_resolved:
-            advice = "call .resolve(X_train) first, or give a number"
-            raise InvalidInput(message(type(self).__name__, f"{self!r} has parameters that depend on data", advice))
+            self._refuse_unresolved(repr(self))
+
+    def _refuse_unresolved(self, what: str) -> NoReturn:
+        given, instead = self._unresolved()
+        do = f"call .resolve(X_train) first, or give {instead}"
+        raise InvalidInput(message(type(self).__name__, f"{what} has parameters that depend on data, {given}", do))
+
+    def _unresolved(self) -> tuple[str, str]:
+        """The first parameter that depends on data, as it is, and what may be given instead.
+
+        >>> from mercer.kernels import Gaussian, Linear
+        >>> (Linear() + Gaussian(gamma="median"))._unresolved()
+        ("gamma='median'", 'a number')
+        """
+        own = getattr(self, self.rule_parameter, None)
+        if bandwidth.is_rule(own):
+            return f"{self.rule_parameter}={own!r}", "a number"
+        children = self._children().values()
+        found = next((child._unresolved() for child in children if not child.is_resolved), None)
+        return found or (", ".join(self._params()), "their values")
 
     # ---- algebra ----------------------------------------------------------------------------------------------------
 
@@ -1065,6 +1082,10 @@ class OnColumns(Kernel):
     @property
     def is_resolved(self) -> bool:
         return not any(isinstance(column, str) for column in self.columns) and self.kernel.is_resolved
+
+    def _unresolved(self) -> tuple[str, str]:
+        named = next((column for column in self.columns if isinstance(column, str)), None)
+        return super()._unresolved() if named is None else (f"the column {named!r}", "its index")
 
     def _resolved(self, X: Array, resolver: Resolver) -> Kernel:
         indices = tuple(c if isinstance(c, int) else resolver.column(c) for c in self.columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import lru_cache, partial, reduce
 from inspect import signature
@@ -30,6 +30,8 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Div: operator.truediv,
     ast.Pow: operator.pow,
 }
+_WIDTHS = ("sigma", "length_scale", "lengthscale", "bandwidth", "width", "std")
+"""What others call the parameter of a Gaussian kernel that is a length."""
 _MAX_LENGTH = 10_000
 _MAX_DEPTH = 50
 _MAX_RANGE = 1_000_000
@@ -87,6 +89,10 @@ def as_kernel(given: Any, names: Names = PAIRWISE) -> Kernel:
         return _named(given, names) or (Formula(given) if is_formula(given) else parse(given, names))
     if callable(given) and not isinstance(given, type):
         return Function(given)
+    if isinstance(given, type) and issubclass(given, Kernel):
+        called = f"{given.__name__}({'' if given.__name__.lower() in _NAMES else '...'})"
+        given = f"{given.__name__} is not a kernel but a class of kernels"
+        raise InvalidInput(message("kernel", given, f"give an instance, {called}"))
     advice = f"give a Kernel, a function f(X, Z), or a name: {', '.join(kernel_names())}"
     raise InvalidInput(message("kernel", f"{given!r} is not a kernel", advice))
 
@@ -146,6 +152,14 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= 80 else text[:77] + "...")
 
 
+def _meant(name: str, called: str, accepted: Iterable[str]) -> str:
+    """Advice for a parameter that a kernel does not have."""
+    if name.lower() in _WIDTHS and "gamma" in accepted:
+        return "give gamma, γ = 1/(2σ²) for a length σ; " if called.lower() in ("gaussian", "rbf") else ""
+    near = get_close_matches(name.lower(), accepted, n=1)
+    return f"did you mean {near[0]!r}? Otherwise " if near else ""
+
+
 class _Reader:
     """Walks through the syntax tree of a text, and refuses all nodes but those listed here."""
 
@@ -176,6 +190,8 @@ class _Reader:
                 self.refuse(tree, "is not a kernel", "give a kernel or a real number")
             case ast.Constant(value=int() | float() as number):
                 return number
+        if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.BitXor):
+            self.refuse(tree, "cannot be read here", "write ** for a power")
         self.refuse(tree, "cannot be read here", "use kernels, numbers, + * / ** and " + ", ".join(_METHODS))
 
     def chain(self, tree: ast.expr, op: type[ast.operator], depth: int) -> Any:
@@ -237,7 +253,8 @@ class _Reader:
         return method
 
     def call(self, tree: ast.Call, function: Callable[..., Kernel], depth: int) -> Kernel:
-        accepted = (_signature if isinstance(function, type) else signature)(function).parameters
+        taken = (_signature if isinstance(function, type) else signature)(function)
+        accepted = taken.parameters
         read = self.inner if "kernel" in accepted else self.argument
         args = [read(arg, depth + 1) for arg in tree.args]
         kwargs = {}
@@ -246,11 +263,15 @@ class _Reader:
                 self.refuse(tree, "has **", "name each parameter")
             kwargs[keyword.arg] = read(keyword.value, depth + 1)
         try:
+            taken.bind(*args, **kwargs)  # its errors name no function of Python
             return function(*args, **kwargs)
         except TypeError as error:
-            known = ", ".join(accepted) or "none"
             called = ast.unparse(tree.func).rpartition(".")[2]
-            self.refuse(tree, f"has arguments that do not fit ({error})", f"the parameters of {called} are {known}")
+            why, do = f"has arguments that do not fit ({error})", ""
+            wrong = next((name for name in kwargs if name not in accepted), None)
+            if wrong is not None:
+                why, do = f"has the unknown parameter {wrong!r:.40}", _meant(wrong, called, accepted)
+            self.refuse(tree, why, f"{do}the parameters of {called} are {', '.join(accepted) or 'none'}")
 
     def inner(self, tree: ast.expr, depth: int) -> Any:
         """A kernel, or another argument of a kernel that contains a kernel."""

@@ -149,7 +149,7 @@ def _prediction(model: Any, path: np.ndarray) -> tuple[np.ndarray, np.ndarray | 
         own, _ = innermost(model)
         if hasattr(own, "prior_variance"):
             std = std * np.sqrt(own.prior_variance())
-    except (InvalidInput, TypeError):
+    except (AttributeError, InvalidInput, TypeError):  # the first where a regressor around another reads a pair
         mean, std = quietly(model.predict, path), None
     mean = np.asarray(mean, np.float64).reshape(len(path), -1)[:, 0]
     return mean, None if std is None else np.asarray(std).reshape(len(path), -1)[:, 0]

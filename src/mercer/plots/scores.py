@@ -11,8 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.errors import InvalidInput, message
 from mercer.numerals import counted
 from mercer.plots.components import chosen, title
-from mercer.plots.drawing.display import MOST_NAMED, Display, drawn_of, name_classes, one_for_each, places_drawn
-from mercer.plots.drawing.style import INK, SEQUENTIAL, colour, marker, plain
+from mercer.plots.drawing.display import (
+    MOST_NAMED,
+    Display,
+    drawn_of,
+    name_classes,
+    one_for_each,
+    places_drawn,
+    sortable,
+)
+from mercer.plots.drawing.style import INK, SEQUENTIAL, colour, in_legend, marker, plain
 from mercer.points import count, take
 
 __all__ = ["ScoresDisplay"]
@@ -147,9 +155,10 @@ class ScoresDisplay(Display):
     def _draw(self, ax: Any, at: Any) -> tuple[list[Any], str]:
         """The points, by class, by number, or all alike, and what the picture does not tell of them."""
         dots = {"s": 16, "linewidths": 0.3, "edgecolors": "white"}
-        labels = np.asarray([]) if self.y is None else np.unique(self.y)
-        if self.y is not None and self.y.dtype.kind in ("fiu" if len(labels) > MOST_CLASSES else "f"):
-            points = ax.scatter(*at, c=np.asarray(self.y, np.float64), cmap=SEQUENTIAL, **dots)
+        y = None if self.y is None else sortable(self.y)
+        labels = np.asarray([]) if y is None else np.unique(y)
+        if y is not None and y.dtype.kind in ("fiu" if len(labels) > MOST_CLASSES else "f"):
+            points = ax.scatter(*at, c=np.asarray(y, np.float64), cmap=SEQUENTIAL, **dots)
             self.figure_.colorbar(points, ax=ax, label=plain(self.y_name), pad=0.15 if len(at) == 3 else 0.02)
             return [points], ""
         if not 0 < len(labels) <= MOST_NAMED:
@@ -157,8 +166,8 @@ class ScoresDisplay(Display):
             return [points], f"{len(labels)} classes, too many to tell apart" if len(labels) else ""
         found = []
         for place, label in enumerate(labels):
-            one = {"color": colour(place), "marker": marker(place), "label": plain(label), **dots}
-            found.append(ax.scatter(*(axis[self.y == label] for axis in at), **one))
+            one = {"color": colour(place), "marker": marker(place), "label": in_legend(label), **dots}
+            found.append(ax.scatter(*(axis[y == label] for axis in at), **one))
         name_classes(ax, len(labels), markerscale=1.4, loc="upper left" if len(at) == 3 else "best")
         return found, ""
 

@@ -19,6 +19,7 @@ from mercer.plots.drawing.display import (
     numbers,
     one_for_each,
     places_drawn,
+    sortable,
 )
 from mercer.plots.drawing.outputs import expansion_points, output_of
 from mercer.plots.drawing.plane import Plane, bands
@@ -31,8 +32,8 @@ from mercer.plots.drawing.style import (
     as_signs,
     colour,
     discs,
+    in_legend,
     marker,
-    plain,
     tints,
 )
 from mercer.points import count
@@ -236,16 +237,17 @@ class DecisionSurfaceDisplay(Display):
     def _draw_rows(self, ax: Any) -> str:
         """The rows, by their classes where these are known and few."""
         i, j = self.plane.columns
-        labels = np.asarray([]) if self.y is None else np.unique(self.y)
+        y = None if self.y is None else sortable(self.y)
+        labels = np.asarray([]) if y is None else np.unique(y)
         if not 0 < len(labels) <= min(MOST_NAMED, max(20, len(self.classes))):
             self.rows_ = [ax.scatter(self.rows[:, i], self.rows[:, j], s=9, color=INK, linewidths=0)]
             return ""
         order = [*self.classes, *(label for label in labels.tolist() if label not in self.classes)]
         for label in labels.tolist():
-            place, of = order.index(label), self.y == label
+            place, of = order.index(label), y == label
             dots = {"s": 24, "color": colour(place), "marker": marker(place), "edgecolor": "white", "linewidths": 0.6}
-            self.rows_.append(ax.scatter(self.rows[of, i], self.rows[of, j], label=plain(label), **dots))
-        name_classes(ax, len(labels), loc="upper right")
+            self.rows_.append(ax.scatter(self.rows[of, i], self.rows[of, j], label=in_legend(label), **dots))
+        name_classes(ax, len(labels), loc="best")
         return ""
 
     def _draw_points(self, ax: Any) -> str:
@@ -266,5 +268,5 @@ class DecisionSurfaceDisplay(Display):
         as_signs(self.points_, alpha)
         for sign, shade, shape in (("α > 0", POSITIVE, "s"), ("α < 0", NEGATIVE, "o")):
             ax.scatter([], [], s=40, color=shade, marker=shape, edgecolors="white", label=sign)
-        ax.legend(loc="upper right", fontsize="small", title="area ∝ |α|", title_fontsize="small")
+        ax.legend(loc="best", fontsize="small", title="area ∝ |α|", title_fontsize="small")
         return drawn_of(len(drawn), len(used), "points with α ≠ 0")

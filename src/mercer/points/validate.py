@@ -268,6 +268,8 @@ def require_table(X: object, who: str) -> None:
         if row is None or isinstance(row, Number | Sequence) or is_array_like(row) or hasattr(kind, "__float__"):
             continue
         do = "give rows of numbers, or a kernel of such objects"
+        if isinstance(row, Set):
+            do = "make rows of 0 and 1 of the sets, with scikit-learn's MultiLabelBinarizer().fit_transform(X)"
         raise InvalidInput(message(who, f"a {type(X).__name__} of objects of type {kind.__name__}", do))
 
 

@@ -202,6 +202,9 @@ class RepairedKernel(Kernel):
     def is_resolved(self) -> bool:
         return self.points is not None
 
+    def _unresolved(self) -> tuple[str, str]:
+        return "points=None", "the training rows as points"
+
     def _resolved(self, X: Any, resolver: Resolver) -> Kernel:
         inner = self.kernel if self.kernel.is_resolved else self.kernel._resolved(X, resolver)
         return self.replace(kernel=inner) if X is None else RepairedKernel(inner, self.policy, X)

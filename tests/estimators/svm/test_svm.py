@@ -350,8 +350,19 @@ def test_a_class_without_weight_is_no_class(data):
     X, y = data
     model = SVC().fit(X, y, sample_weight=(y != 1).astype(float))
     assert model.classes_.tolist() == [0, 2]
-    with pytest.raises(InvalidInput, match="one class"):
+    with pytest.raises(InvalidInput, match=r"one class, \[1\], has rows of positive weight"):
         SVC().fit(X, y, sample_weight=(y == 1).astype(float))
+    with pytest.raises(InvalidInput, match=r"one class, \[1\]; give rows"):
+        SVC().fit(X[y == 1], y[y == 1])
+
+
+@pytest.mark.parametrize("name", ["predict_proba", "predict_log_proba"])
+def test_a_machine_without_probabilities_says_what_to_set(data, name):
+    model = SVC().fit(*data)
+    assert not hasattr(model, name)
+    with pytest.raises(AttributeError, match=name) as caught:
+        getattr(model, name)
+    assert "SVC: probabilities with probability=False; set probability=True" in str(caught.value.__cause__)
 
 
 # ---- more rows than fit ---------------------------------------------------------------------------------------------

@@ -83,7 +83,20 @@ def test_a_subclass_of_kernel_is_what_as_kernel_makes():
         ("expp(-sqdist)", ["unknown function 'expp'", "did you mean 'exp'"]),
         ("1 / (1 + foo)", ["'foo'", "gaussian", "dot, sqdist, l1, min_sum, chi2, mismatches"]),
         ("1 / (1 + sqdst)", ["'sqdst'", "did you mean 'sqdist'"]),
-        ("gaussian(gama=1)", ["gama", "the parameters of gaussian are gamma"]),
+        ("gaussian(gama=1)", ["gama", "did you mean 'gamma'", "the parameters of gaussian are gamma"]),
+        ("gaussian(sigma=1)", ["'sigma'", "γ = 1/(2σ²)", "the parameters of gaussian are gamma"]),
+        ("RBF(length_scale=1)", ["'length_scale'", "γ = 1/(2σ²)"]),
+        ("polynomial(deg=2)", ["'deg'", "did you mean 'degree'"]),
+        ("gaussian(1, 2)", ["too many positional arguments"]),
+        ("max(0, 1 - sqdist)", ["unknown function 'max'", "did you mean 'maximum'"]),
+        ("min(dot, 1)", ["did you mean 'minimum'"]),
+        ("np.maximum(dot, 1)", ["write maximum alone"]),
+        ("np.max(dot, 1)", ["did you mean 'maximum'"]),
+        ("ln(1 + dot)", ["did you mean 'log'"]),
+        ("fabs(dot)", ["did you mean 'abs'"]),
+        ("pow(dot, 2)", ["write ** for a power"]),
+        ("(1+dot)^2", ["'(1+dot)^2' cannot", "write ** for a power"]),
+        ("gaussian()^2", ["'gaussian()^2'", "write ** for a power"]),
         ("gaussian().on(clumns=[0])", ["the parameters of on are columns"]),
     ],
 )
@@ -92,3 +105,4 @@ def test_the_wrong_name_is_the_one_that_is_named(text, says):
         as_kernel(text)
     assert all(part in str(caught.value) for part in says), caught.value
     assert "unknown kernel 'exp'" not in str(caught.value)
+    assert "__init__" not in str(caught.value)

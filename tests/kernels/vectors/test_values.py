@@ -272,7 +272,7 @@ def test_as_kernel():
     assert as_kernel("0.5*rbf(gamma=1)") == 0.5 * Gaussian(gamma=1.0)
     assert as_kernel(np.dot) == Function(np.dot)
     for wrong in (None, 3, Gaussian, b"rbf"):
-        with pytest.raises(InvalidInput, match="gaussian"):
+        with pytest.raises(InvalidInput, match=r"give an instance, Gaussian\(\)" if wrong is Gaussian else "gaussian"):
             as_kernel(wrong)
 
 

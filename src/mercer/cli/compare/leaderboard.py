@@ -125,11 +125,23 @@ def leaderboard(found: list[Trials], rows: int, folds: int, repeats: int, task: 
 
 def _row(one: Trials, best: Trials, ratio: float, floor_of: tuple[float, float] | None) -> Row:
     score = _score(one.scores, ratio, floor_of)
-    behind = None if one is best else corrected_interval(best.scores - one.scores, ratio)
+    behind = None if one is best else _difference(best.scores, one.scores, ratio)
     brier = None if one.briers is None else float(one.briers.mean())
     error = None if one.bins is None else calibration_error(one.bins)
     kernels = dict(Counter(one.kernels).most_common())
     return Row(one.candidate, one.scores, score, behind, one.fit_seconds, one.predict_seconds, brier, error, kernels)
+
+
+def _difference(best: NDArray[np.float64], scores: NDArray[np.float64], ratio: float) -> Interval:
+    """The interval of the differences, in which what is only the rounding of their sums is 0.
+
+    >>> _difference(np.array([0.1, 0.2, 0.3, 0.7]), np.array([0.2, 0.7, 0.1, 0.3]), 0.0).mean
+    0.0
+    """
+    found = corrected_interval(best - scores, ratio)
+    rounding = 4 * np.finfo(float).eps * float(np.maximum(np.abs(best), np.abs(scores)).max())
+    mean, low, high = (0.0 if abs(one) <= rounding else one for one in (found.mean, found.low, found.high))
+    return Interval(mean, low, high)
 
 
 def _score(scores: NDArray[np.float64], ratio: float, floor_of: tuple[float, float] | None) -> Interval:

@@ -60,7 +60,7 @@ def plot(model: TableModel, rows: Table, kind: str, target: str | None, out: Pat
         raise InvalidInput(message("--kind", f"{kind!r}", f"choose auto, {_or(KINDS)}"))
     chosen = _suits(model, rows, target) if kind == "auto" else kind
     display = KINDS[chosen](model, rows, target)
-    display.figure_.suptitle(f"{model.target}: {chosen}" if model.task in ("regression", "classification") else chosen)
+    display.figure_.suptitle(chosen if model.task in ("components", "clusters") else f"{model.target}: {chosen}")
     buffer = io.BytesIO()
     display.figure_.savefig(buffer, format=out.suffix.lower()[1:], dpi=DOTS, bbox_inches="tight")
     write_whole(out, buffer.getvalue(), "--out")
@@ -110,7 +110,8 @@ def _labels(model: TableModel, rows: Table, target: str | None) -> Any:
     if name not in rows.columns:
         rows.split(name)  # refuses it, with the nearest name
     values = rows.frame[name]
-    return values if values.dtype.kind in "iufb" and values.notna().all() else values.astype(str)
+    whole = values.notna()
+    return values if values.dtype.kind in "iufb" and whole.all() else values.astype(str).where(whole, "missing")
 
 
 def _surface(model: TableModel, rows: Table, target: str | None) -> Any:
@@ -141,17 +142,41 @@ def _scores(model: TableModel, rows: Table, target: str | None) -> Any:
 
     labels = _labels(model, rows, target)
     if hasattr(model.estimator, "transform"):
-        values, names = model.transform(rows), predicting.outputs(model, "the model", "transform")
+        values, names = model.transform(rows), _axes(model)
         labels = model.predict(rows) if labels is None and model.task == "clusters" else labels
     elif hasattr(model.estimator, "decision_function"):
         found = model.decision_function(rows)
         values, names = found.reshape(len(found), -1), ["score"]
+        if labels is None and model.task == "outliers":
+            labels = np.where(found < 0, "outlier", "inlier")
     else:
         raise InvalidInput(message("--kind", "scores of a model that has none", "choose another kind, or auto"))
     display = ScoresDisplay.from_predictions(values[:, :2], labels)
     shown = names[: min(2, values.shape[1])]
     display.ax_.set(**dict(zip(("xlabel", "ylabel"), shown if len(shown) == 2 else ["row", *shown], strict=True)))
+    if model.task == "outliers":
+        _draw_border(display, values)
     return display
+
+
+def _axes(model: TableModel) -> list[str]:
+    """What the transformed rows are called: components with their shares of the variance, or distances."""
+    from mercer.plots.components import title
+
+    names = predicting.outputs(model, "the model", "transform")
+    if not names[0].startswith("component"):
+        return names
+    return [title(model.estimator, place) for place in range(len(names))]
+
+
+def _draw_border(display: Any, scores: NDArray[Any]) -> None:
+    """The line of the scores 0, below which rows are outliers, and how many are."""
+    from mercer.plots.drawing.style import INK
+
+    display.ax_.axhline(0.0, color=INK, linewidth=1.0, zorder=1)
+    outside = int(np.sum(scores < 0))
+    said = f"{counted(outside, 'outlier')} among {counted(len(scores), 'row')}, score < 0"
+    display.ax_.set_title(said, fontsize="medium")
 
 
 def _compared(model: TableModel, rows: Table, target: str | None, kind: str, task: Task) -> tuple[Any, Any]:

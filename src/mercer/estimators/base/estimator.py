@@ -57,6 +57,19 @@ UNEQUAL = "scale columns that are far larger than others, and rows that are, or 
 """What to do where K is so large beside α that float64 loses the solution."""
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is one number.
+
+    >>> is_number("1e3"), is_number("a")
+    (True, False)
+    """
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 class KernelSize(NamedTuple):
     """tr K, the largest entry of K, and whether float32 can hold the entries and their sums."""
 
@@ -100,6 +113,8 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
     """Further advice if the step limit came before the tolerance."""
     tuned: ClassVar[str] = ""
     """The parameter that a search should choose first, or ""."""
+    of_classes: ClassVar[str] = ""
+    """The estimator to fit to classes instead, of one that is fitted to numbers."""
 
     # ---- parameters --------------------------------------------------------------------------------------------------
 
@@ -179,12 +194,29 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         """The rows and the targets of a fit."""
         if y is not None:
             require_collection(y, f"{type(self).__name__}, y")
+        if options.get("y_numeric"):
+            self._refuse_texts(y)
         if self._space().objects:
             return self._with_targets(self._as_objects(X), y, options)
         X, y = self._numbers(X, y, **options)
         if self._space().numbered:
             self._check_precomputed(X)
         return X, y
+
+    def _refuse_texts(self, y: Any) -> None:
+        """Refuse targets that are texts and no numbers; what else may be wrong with them is scikit-learn's to say."""
+        kind = getattr(getattr(y, "dtype", None), "kind", "O" if isinstance(y, list | tuple) else "")
+        if kind not in "OUST" or is_dask(y):
+            return
+        try:
+            np.asarray(y).astype(np.float64)
+        except (ValueError, TypeError) as error:
+            if "could not convert string" not in str(error):
+                return
+            text = next(one for one in np.asarray(y).ravel().tolist() if isinstance(one, str) and not is_number(one))
+            do = f"give numbers, or fit {self.of_classes} to classes" if self.of_classes else "give numbers"
+            given = f"y has the text {text[:40]!r}, which is no number"
+            raise InvalidInput(message(type(self).__name__, given, do)) from error
 
     def _numbers(self, *data: Any, **options: Any) -> Any:
         """A table of numbers, and targets, as scikit-learn checks them."""

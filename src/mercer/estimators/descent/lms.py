@@ -115,6 +115,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
 
     early: ClassVar[str] = EARLY
     tuned: ClassVar[str] = "kernel"
+    of_classes: ClassVar[str] = "KernelPerceptron"
 
     def __init__(
         self,

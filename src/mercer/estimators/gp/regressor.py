@@ -145,6 +145,7 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
     )
     fit_intercept = False
     _firmer: ClassVar[str] = "raise noise= or alpha="
+    of_classes: ClassVar[str] = "GaussianProcessClassifier"
 
     def __init__(
         self,

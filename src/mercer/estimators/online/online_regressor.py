@@ -110,6 +110,7 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):
     fitted: ClassVar[Schema] = OnlineEstimator.fitted + Schema(Array("step_size_", optional=True, rules=(POSITIVE,)))
 
     tuned: ClassVar[str] = "alpha"
+    of_classes: ClassVar[str] = "OnlineKernelClassifier"
 
     def __init__(
         self,

@@ -107,6 +107,7 @@ class KernelRidge(LeastSquaresRegressor):
     """
 
     tuned: ClassVar[str] = "alpha"
+    of_classes: ClassVar[str] = "KernelRidgeClassifier"
 
     def __init__(
         self,

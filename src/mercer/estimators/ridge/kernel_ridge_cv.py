@@ -103,6 +103,7 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
     )
 
     tuned: ClassVar[str] = "kernel"
+    of_classes: ClassVar[str] = "KernelRidgeClassifierCV"
 
     def __init__(
         self,

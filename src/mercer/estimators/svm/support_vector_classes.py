@@ -30,6 +30,14 @@ AT_ONCE = 1 << 20
 """Kernel values that are computed once for the machines of all classes."""
 
 
+def _has_probabilities(machine: Any) -> bool:
+    """Whether a machine gives probabilities; the AttributeError of one that does not says what to set."""
+    if machine.probability:
+        return True
+    do = "set probability=True and fit, or use decision_function"
+    raise AttributeError(message(type(machine).__name__, "probabilities with probability=False", do))
+
+
 class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     """fₐᵦ(x) + bₐᵦ for each pair of classes a < b, above 0 for a, as LIBSVM has it; of two classes for the second."""
 
@@ -66,7 +74,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         label = np.searchsorted(self.classes_, y)  # `return_inverse` would take five arrays of n integers
         if whole and 2 * len(self.classes_) > len(y):
             check_classification_targets(y)
-        require_classes(type(self).__name__, self.classes_, ", has rows of positive weight")
+        require_classes(type(self).__name__, self.classes_, "" if given is None else ", has rows of positive weight")
         who, counts = type(self).__name__, np.bincount(label)
         self.class_weight_ = class_factors(who, self.class_weight, self.classes_, counts)
         by_class = np.argsort(label, kind="stable")
@@ -284,7 +292,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             return shared(odds)
         return probabilities(odds[:, 0]) if k == 2 else coupled(odds, k)
 
-    @available_if(lambda self: self.probability)
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """P(class | x), (m, k): a sigmoid of each pair's decision, and of many pairs what agrees best with them all.
 
@@ -292,7 +300,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         """
         return self._chances(self._decisions(self._validate_new(X)))
 
-    @available_if(lambda self: self.probability)
+    @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """log P(class | x), (m, k)."""
         return np.log(np.maximum(self.predict_proba(X), np.finfo(float).tiny))

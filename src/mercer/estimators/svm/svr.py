@@ -103,6 +103,7 @@ class SVR(LandmarkMachine, SupportVectorRegressor):
     fitted: ClassVar[Schema] = SupportVectorRegressor.fitted + Schema(Array("_fitted_C"))
 
     tuned: ClassVar[str] = "C"
+    of_classes: ClassVar[str] = "SVC"
 
     def __init__(
         self,
@@ -214,6 +215,7 @@ class NuSVR(SupportVectorRegressor):
     fitted: ClassVar[Schema] = SupportVectorRegressor.fitted + Schema(Array("epsilon_", rules=(NON_NEGATIVE,)))
 
     tuned: ClassVar[str] = "C"
+    of_classes: ClassVar[str] = "NuSVC"
 
     def __init__(
         self,

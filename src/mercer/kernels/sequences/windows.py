@@ -219,6 +219,9 @@ class Mismatch(WindowKernel):
     def is_resolved(self) -> bool:
         return self.alphabet is not None
 
+    def _unresolved(self) -> tuple[str, str]:
+        return "alphabet=None", 'the symbols, such as alphabet="ACGT"'
+
     def _resolved(self, X: Any, resolver: Any) -> Mismatch:
         if self.is_resolved or X is None:
             return self

@@ -29,6 +29,14 @@ _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
 }  # fmt: skip
 _FUNCTIONS = ("exp", "log", "sqrt", "tanh", "sin", "cos", "abs", "minimum", "maximum", "where")
+_POWER = "** for a power"
+_ELSEWHERE = {
+    "max": "maximum", "fmax": "maximum", "amax": "maximum", "min": "minimum", "fmin": "minimum", "amin": "minimum",
+    "ln": "log", "fabs": "abs", "absolute": "abs", "pow": _POWER, "power": _POWER, "float_power": _POWER,
+    "square": "a ** 2", "log1p": "log(1 + a)", "expm1": "exp(a) - 1", "reciprocal": "1 / a",
+    "clip": "minimum(maximum(a, low), high)",
+}  # fmt: skip
+"""What formulas have for functions of Python and NumPy."""
 _MAX_LENGTH, _MAX_DEPTH = 10_000, 50
 
 
@@ -96,7 +104,8 @@ class Formula(Kernel):
                 self._refuse(self.text, f"has the unknown name {name[:40]!r}", _meant(name, (*_NAMES, "pi")))
             case ast.Call(func=ast.Name(id=name)) if name not in _FUNCTIONS:
                 self._refuse(self.text, f"has the unknown function {name[:40]!r}", _meant(name, _FUNCTIONS))
-        self._refuse(ast.unparse(tree), "cannot be used here", _instead(tree))
+        given = ast.get_source_segment(self.text.strip(), tree) or ast.unparse(tree)
+        self._refuse(given, "cannot be used here", _instead(tree))
 
     def _refuse(self, part: str, why: str, meant: str = "") -> NoReturn:
         shown = part if len(part) <= 60 else part[:57] + "..."
@@ -114,8 +123,12 @@ def _instead(tree: ast.expr) -> str:
             return "write where(condition, value, other). Otherwise "
         case ast.BoolOp(op=op):
             return "write minimum(a, b). Otherwise " if isinstance(op, ast.And) else "write maximum(a, b). Otherwise "
+        case ast.BinOp(op=ast.BitXor()):
+            return f"write {_POWER}. Otherwise "
         case ast.Call(func=ast.Attribute(attr=name)) | ast.Attribute(attr=name) if name in (*_NAMES, *_FUNCTIONS):
             return f"write {name} alone. Otherwise "
+        case ast.Call(func=ast.Attribute(attr=name)) if name in _ELSEWHERE:
+            return _meant(name, _FUNCTIONS)
     return ""
 
 
@@ -125,7 +138,10 @@ def _literal(value: float, pair: Any) -> Any:
 
 
 def _meant(name: str, known: tuple[str, ...]) -> str:
-    near = get_close_matches(name.lower(), known, n=1, cutoff=0.7)
+    ours = _ELSEWHERE.get(name.lower(), "") if known is _FUNCTIONS else ""
+    if ours and ours not in known:
+        return f"write {ours}. Otherwise "
+    near = [ours] if ours else get_close_matches(name.lower(), known, n=1, cutoff=0.7)
     return f"did you mean {near[0]!r}? Otherwise " if near else ""
 
 

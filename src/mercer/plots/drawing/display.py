@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -129,6 +130,23 @@ def named_columns(model: Any, d: int) -> Sequence[str]:
     """The names of the columns that the model was fitted to, or x₁, x₂, …"""
     names = getattr(model, "feature_names_in_", None)
     return [f"$x_{{{j + 1}}}$" for j in range(d)] if names is None else [plain(name) for name in names]
+
+
+def sortable(labels: np.ndarray) -> np.ndarray:
+    """Labels that can be sorted: objects of several kinds, or of which some are missing, as texts.
+
+    >>> sortable(np.array(["b", None, 2], object)).tolist()
+    ['b', 'missing', '2']
+    """
+    kinds = {type(one) for one in labels}
+    if labels.dtype != object or (len(kinds) < 2 and type(None) not in kinds):
+        return labels
+    return np.array(["missing" if _is_missing(one) else str(one) for one in labels])
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, or one of pandas' values that are not equal to themselves."""
+    return value is None or value is getattr(sys.modules.get("pandas"), "NA", None) or bool(value != value)
 
 
 def one_for_each(values: Any, n: int, who: str) -> np.ndarray:

@@ -24,6 +24,7 @@ __all__ = [
     "as_signs",
     "colour",
     "discs",
+    "in_legend",
     "marker",
     "plain",
     "tints",
@@ -75,6 +76,16 @@ def plain(text: Any) -> str:
     price in \\$ or US\\$
     """
     return str(text).replace("$", "\\$")
+
+
+def in_legend(label: Any) -> str:
+    """The name of a class in a legend, from which matplotlib leaves out empty labels and those that begin with "_".
+
+    >>> in_legend("_a"), in_legend(""), in_legend(3)
+    (' _a', '(empty)', '3')
+    """
+    text = plain(label)
+    return f" {text}" if text.startswith("_") else text if text.strip() else "(empty)"
 
 
 def tints(count: int) -> list[Any]:

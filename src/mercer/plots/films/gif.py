@@ -17,8 +17,8 @@ from mercer.plots.drawing.style import (
     SHADES,
     as_signs,
     colour,
+    in_legend,
     marker,
-    plain,
     tints,
 )
 from mercer.plots.films.page import BANDS, scale
@@ -120,7 +120,7 @@ class Drawing:
         for place, name in enumerate(film.classes):
             of = film.labels == place
             dots = {"s": small, "color": colour(place), "marker": marker(place), "linewidths": 0}
-            found.append(ax.scatter(*film.rows[of].T, label=plain(name), zorder=2, **dots))
+            found.append(ax.scatter(*film.rows[of].T, label=in_legend(name), zorder=2, **dots))
         ax.legend(loc="upper right", fontsize="x-small")
         return found
 

@@ -1,0 +1,51 @@
+"""Targets that a regressor cannot take are refused in its own words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mercer
+from mercer.errors import InvalidInput
+
+X = np.random.default_rng(0).normal(size=(20, 2))
+TEXTS = np.array(["a", "b"])[np.arange(20) % 2]
+
+INSTEAD = {
+    "KernelRidge": "KernelRidgeClassifier",
+    "KernelRidgeCV": "KernelRidgeClassifierCV",
+    "KernelLMS": "KernelPerceptron",
+    "SVR": "SVC",
+    "NuSVR": "NuSVC",
+    "GaussianProcessRegressor": "GaussianProcessClassifier",
+    "OnlineKernelRegressor": "OnlineKernelClassifier",
+}
+
+
+@pytest.mark.parametrize(
+    "as_given", [np.asarray, list, lambda y: y.astype(object), pd.Series, lambda y: pd.Series(y, dtype="category")]
+)
+@pytest.mark.parametrize("name", INSTEAD)
+def test_texts_are_refused_with_the_classifier_to_fit(name, as_given):
+    assert hasattr(mercer, INSTEAD[name])
+    with pytest.raises(InvalidInput, match=rf"^{name}: y has the text 'a'.*or fit {INSTEAD[name]} to classes\.$"):
+        getattr(mercer, name)().fit(X, as_given(TEXTS))
+
+
+def test_the_first_text_that_is_no_number_is_named():
+    with pytest.raises(InvalidInput, match="the text 'high'"):
+        mercer.KernelRidge().fit(X, ["1.5", "high"] * 10)
+    with pytest.raises(InvalidInput, match="KernelPLS: y has the text 'a', which is no number; give numbers"):
+        mercer.KernelPLS().fit(X, TEXTS)
+
+
+def test_texts_beside_rows_that_are_no_vectors_are_refused_too():
+    with pytest.raises(InvalidInput, match="KernelRidge: y has the text 'a'"):
+        mercer.KernelRidge("spectrum(k=1)").fit(list("abab"), list("abab"))
+
+
+def test_numbers_as_texts_are_numbers():
+    texts = [str(number) for number in X[:, 0]]
+    found = mercer.KernelRidge().fit(X, texts).predict(X)
+    np.testing.assert_array_equal(found, mercer.KernelRidge().fit(X, X[:, 0]).predict(X))
