@@ -29,6 +29,10 @@ quarter of the best at n = 1500 to 6000, t = 1 to 26, λ = 0.1 and 0.001, and at
 
 MOST_LANDMARKS = 1000
 """Landmarks unless told otherwise, over the number of scores where a Newton step takes O(n m² t²)."""
+AT_ONCE, MOST_AT_ONCE = 4e9, 1500
+"""n m² t² up to which the Newton equations of several scores are factored, in a fifth of a second and exactly, whatever
+λ is; and m t up to which they can be at all, also where conjugate gradients were not exact enough."""
+INEXACT = (Status.STALLED, Status.BREAKDOWN, Status.MAX_STEPS)
 VECTORS, ITERATED = 16, 24
 """Arrays of n numbers a score that a step has in memory, with its curvature and with conjugate gradients."""
 
@@ -220,19 +224,8 @@ class KernelLogisticRegression(ScoreClassifier):
             KernelOperator(self.kernel_, X, span.landmarks, dtype=np.float64).features(span.root, out=Phi)
         report.method = f"{counted(len(span.matrix), 'landmark')}, Newton on their Nyström features"
         report.rank, report.precision = span.rank, "float64"
-        features, loss = LowRank(Phi), (labels, float(self.alpha), weights, bool(self.fit_intercept))
-        if self._iterates(K):
-            report.method += " with conjugate gradients"
-            with report.stage("preconditioner"):
-                factor = pivoted_cholesky(features, self._pivots(2 * m, m), tol=float(self.alpha)).F
-            with report.stage("solve"):
-                solution = solve(self._newton(), Logistic(features, *loss, factor))
-            coef = Phi.T @ solution.x.coef
-        else:
-            with report.stage("solve"):
-                one_pass = NewtonFeatureLogistic(float(self.tol), int(self.max_iter))
-                solution = solve(one_pass, FeatureLogistic(features, *loss))
-            coef = solution.x.coef
+        loss = labels, float(self.alpha), weights, bool(self.fit_intercept)
+        solution, coef = self._on_features(Phi, loss, self._iterates(K), report)
         self.X_fit_, self.dual_coef_ = span.landmarks, span.root @ coef
         if self.solver == "auto":
             given = f"{report.reason}, so f is restricted to {counted(len(span.matrix), 'landmark')}, an approximation"
@@ -240,6 +233,26 @@ class KernelLogisticRegression(ScoreClassifier):
             report.warnings.append(message(who, given, do))
             warn(report.warnings[-1], ConvergenceWarning)
         return solution
+
+    def _on_features(
+        self, Phi: np.ndarray, loss: tuple[Any, ...], iterates: bool, report: Report
+    ) -> tuple[Solution[Any], np.ndarray]:
+        """The solution and the coefficients of features: of few by a factor of Newton's equations, which is exact."""
+        m = Phi.shape[1]
+        features, unknowns = LowRank(Phi), m * self._scores
+        if iterates and (unknowns > MOST_AT_ONCE or len(Phi) * unknowns**2 > AT_ONCE):
+            with report.stage("preconditioner"):
+                factor = pivoted_cholesky(features, self._pivots(2 * m, m), tol=float(self.alpha)).F
+            with report.stage("solve"):
+                solution = solve(self._newton(), Logistic(features, *loss, factor))
+            if solution.status not in INEXACT or unknowns > MOST_AT_ONCE:
+                report.method += " with conjugate gradients"
+                return solution, Phi.T @ solution.x.coef
+            report.notes.append("conjugate gradients were not exact enough, so Newton's equations were factored")
+        with report.stage("solve"):
+            one_pass = NewtonFeatureLogistic(float(self.tol), int(self.max_iter))
+            solution = solve(one_pass, FeatureLogistic(features, *loss))
+        return solution, solution.x.coef
 
     def _planned(self, K: KernelOperator, report: Report) -> int:
         """How many landmarks, and the memory that they take; the budget may lower the default."""
@@ -249,6 +262,7 @@ class KernelLogisticRegression(ScoreClassifier):
             features = 0 if K.x.window else 8 * n * m
             at_once = 8 * (VECTORS * n * t + 3 * (m * t) ** 2)
             step = self._iteration_bytes(n, self._pivots(2 * m, m)) if iterates else at_once
+            step = max(step, at_once if m * t <= MOST_AT_ONCE else 0)
             return features + landmark_bytes(n, m) + step
 
         asked = given_count(type(self).__name__, self.landmarks, self._count_or_none("n_landmarks"))

@@ -91,7 +91,7 @@ def contents(
         _account(report, why or _why(model)),
         influential,
         [*report.notes, *_left_out(X)],
-        [*_outdone(found[0], simpler), *report.warnings],
+        [*_outdone(found[0], simpler, _last(model)), *report.warnings],
         command or _python(model),
         explained,
     )
@@ -143,12 +143,14 @@ def _decision(model: Any, X: Any, y: NDArray[Any]) -> NDArray[Any] | None:
     return found if found.ndim == 1 and set(np.unique(y)) == set(_as_names(np.asarray(known))) else None
 
 
-def _outdone(score: Score, simpler: list[Baseline]) -> list[str]:
-    """A warning if a simpler model does better."""
+def _outdone(score: Score, simpler: list[Baseline], estimator: Any) -> list[str]:
+    """A warning if a simpler model does better, with what helps rows of numbers, or others."""
     best = max(simpler, key=lambda one: one.value, default=None)
     if best is None or best.value <= score.value:
         return []
     advice = "standardise the columns, or let mercer.KernelSearchCV choose the kernel and its parameters"
+    if not estimator.kernel_.space.vectors:
+        advice = "give the kernel other parameters, also without .normalized(), which drops lengths, or take that model"
     return [f"{best.name} scores higher, {ratio(best.value)}: {advice}"]
 
 
