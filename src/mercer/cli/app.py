@@ -578,7 +578,7 @@ def _written_outputs(
         count = predicting.streamed(fitted, table, out, does, columns, kept)
         tell(f"{count} {what} in {out}")
         return
-    rows = predicting.rows_for(fitted, table, memory)
+    rows = predicting.rows_for(fitted, table, memory, kept)
     frame = predicting.made(fitted, rows, does, columns, kept)
     notes = predicting.notes(rows, fitted)
     for note in notes:

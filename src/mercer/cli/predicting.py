@@ -65,12 +65,13 @@ def loaded(path: Path, memory: str | None = None) -> TableModel:
     return model
 
 
-def rows_for(model: TableModel, path: Path, memory: str | None = None) -> Table:
+def rows_for(model: TableModel, path: Path, memory: str | None = None, kept: Sequence[str] = ()) -> Table:
     """The table in a file; for a model of one column of texts, plain text with a text in each line is one too."""
     encoder: Any = model.encoder
     of_sequences = isinstance(encoder, SequenceEncoder)
     named = ["sequence"] if of_sequences else encoder.text_columns_
-    rows = read_table(path, memory=memory, texts=named[0] if list(encoder.columns_) == named else None)
+    texts = named[0] if list(encoder.columns_) == named else None
+    rows = read_table(path, memory=memory, texts=texts, kept=kept)
     seen = getattr(model.estimator, "X_fit_", ()) if of_sequences and rows.format == "lines" else ()
     if not len(seen) or any(one != one.upper() for one in seen):
         return rows
@@ -129,7 +130,7 @@ def made(model: TableModel, rows: Table, does: str, columns: list[str], kept: Se
             raise InvalidInput(message("--keep", f"{rows.path} has no column {name!r}", do))
     frame = _outputs(model, rows, does, columns)
     for place, name in enumerate(kept):
-        column = rows.frame[there[name]]
+        column = rows.written.get(name, rows.frame[there[name]])
         numbers = column.dtype.kind in "iuf"
         frame.insert(place, name, column.to_numpy() if numbers else as_text(column.fillna(""))[0])
     return frame

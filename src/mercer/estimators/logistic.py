@@ -235,7 +235,7 @@ class KernelLogisticRegression(ScoreClassifier):
         return solution
 
     def _on_features(
-        self, Phi: np.ndarray, loss: tuple[Any, ...], iterates: bool, report: Report
+        self, Phi: np.ndarray, loss: tuple[np.ndarray, float, np.ndarray | None, bool], iterates: bool, report: Report
     ) -> tuple[Solution[Any], np.ndarray]:
         """The solution and the coefficients of features: of few by a factor of Newton's equations, which is exact."""
         m = Phi.shape[1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -16,7 +16,7 @@ from mercer.points import parse_memory, require
 from mercer.tables.decimals import as_plain_numbers, is_number
 from mercer.tables.raw import stream_of
 
-__all__ = ["looks_like_lines", "looks_like_texts", "parse_delimited"]
+__all__ = ["identifiers", "looks_like_lines", "looks_like_texts", "parse_delimited"]
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
 MISSING = ("?",)
@@ -24,6 +24,7 @@ MISSING = ("?",)
 _LOOK = 50
 _TABLE = 5
 """Lines that are a table if a delimiter divides all of them alike, although the first one has spaces in its fields."""
+_IDENTIFIER = r"0\d+|\d{16,}"
 COLUMN = 3000
 """Bytes that pandas takes for a column, whatever is in it."""
 FIELD = 24
@@ -47,9 +48,9 @@ def looks_like_texts(text: str, column: str) -> bool:
 
     Prose has commas, but not as many in each line, and words between them, unlike a header.
 
-    >>> looks_like_texts("good, fine\nbad, poor\n", "review"), looks_like_texts("a,b\nbad,1\n", "review")
+    >>> looks_like_texts("good, fine\\nbad, poor\\n", "review"), looks_like_texts("a,b\\nbad,1\\n", "review")
     (True, False)
-    >>> looks_like_texts("Review\nbad\n", "review"), looks_like_texts("a review of it\nbad\n", "review")
+    >>> looks_like_texts("Review\\nbad\\n", "review"), looks_like_texts("a review of it\\nbad\\n", "review")
     (False, True)
     """
     lines = _first(text)
@@ -59,7 +60,7 @@ def looks_like_texts(text: str, column: str) -> bool:
         header = next(iter(_split(lines[:1], delimiter)), [])
         if column.lower() in {field.strip().lower() for field in header}:
             return False
-        bare = not any(" " in field for field in header)
+        bare = " " not in lines[0].strip()
         if _alike(lines, delimiter) and len(lines) >= (2 if bare else _TABLE):
             return False
     return True
@@ -117,6 +118,30 @@ def parse_delimited(
     if len(names) == 1 and (blank := sum(not line.strip() for line in text.strip().splitlines())):
         notes.append(f"{blank} blank line{'s were' * (blank > 1) or ' was'} left out")
     return frame, tuple(notes)
+
+
+def identifiers(text: str, frame: Any, columns: Sequence[str]) -> dict[str, Any]:
+    """Columns of a parsed text that begin with 0 or have too many digits, so that they are no numbers, as texts.
+
+    >>> text = "zip,n\\n00123,1\\n123,2\\n"
+    >>> {name: one.tolist() for name, one in identifiers(text, parse_delimited(text, "t.csv")[0], ["zip", "n"]).items()}
+    {'zip': ['00123', '123']}
+    """
+    import pandas as pd
+
+    numeric = [name for name in columns if name in frame and frame[name].dtype.kind in "iuf"]
+    if not numeric:
+        return {}
+    delimiter = _delimiter(text)
+    if delimiter == " ":
+        return {}
+    bare = list(frame.columns) == [f"c{place}" for place in range(1, len(frame.columns) + 1)]
+    found = pd.read_csv(
+        stream_of(text), sep=delimiter, index_col=False, skipinitialspace=True, dtype=str, keep_default_na=False,
+        names=list(frame.columns), header=None if bare else 0, usecols=numeric,
+    )  # fmt: skip
+    texts = {name: found[name].str.strip() for name in numeric}
+    return {name: one for name, one in texts.items() if one.str.fullmatch(_IDENTIFIER).any()}
 
 
 def _delimiter(text: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,7 +16,7 @@ from mercer.numerals import counted
 from mercer.points import parse_memory, require
 from mercer.points.disk import ArrowSource, ParquetSource
 from mercer.tables.arrays import ARRAYS, parse_arrays
-from mercer.tables.delimited import looks_like_lines, looks_like_texts, parse_delimited
+from mercer.tables.delimited import identifiers, looks_like_lines, looks_like_texts, parse_delimited
 from mercer.tables.numbers import LARGEST, RUN
 from mercer.tables.raw import STANDARD_INPUT, decoded, read_bytes, require_room, shown_name
 from mercer.tables.sequences import looks_like_fasta, parse_fasta
@@ -40,6 +41,8 @@ class Table:
     format : "delimited", "columnar", "array", "svmlight", "fasta" or "lines"
     notes : tuple of str
         Notes on how the file was read.
+    written : mapping of str to pandas.Series
+        Columns of numbers that are identifiers, as they are written, of those that were asked for.
 
     Examples
     --------
@@ -54,6 +57,7 @@ class Table:
     path: str
     format: str = "delimited"
     notes: tuple[str, ...] = ()
+    written: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def columns(self) -> list[str]:
@@ -106,7 +110,7 @@ class Table:
         return replace(self, frame=rest[present], notes=(*self.notes, note)), self.frame[target][present]
 
 
-def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None) -> Table:
+def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None, kept: Sequence[str] = ()) -> Table:
     """Read CSV, TSV, svmlight, FASTA or plain text, gzipped or not, .npy or .npz, Parquet, Arrow, or a spreadsheet.
 
     "-" is standard input. The first sheet of .xlsx, .xlsb, .xls and .ods is read (`pip install "mercer[excel]"`).
@@ -130,6 +134,8 @@ def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None
     texts : str, optional
         The name of a column of texts. Plain text then has a text in each line, unless it is a table: its first line
         has this name, or a delimiter divides all lines alike.
+    kept : sequence of str
+        Columns of delimited text whose identifiers, such as 00123, are wanted as they are written.
 
     Returns
     -------
@@ -180,7 +186,8 @@ def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None
         return _of_lines(text, name, notes)
     if looks_like_svmlight(text):
         return _checked(*parse_svmlight(text, name, memory), name, "svmlight", notes)
-    return _checked(*parse_delimited(text, name, memory=memory), name, "delimited", notes)
+    table = _checked(*parse_delimited(text, name, memory=memory), name, "delimited", notes)
+    return replace(table, written=identifiers(text, table.frame, kept)) if kept else table
 
 
 def _checked(frame: Any, more: Any, name: str, form: str, notes: tuple[str, ...] = ()) -> Table:
