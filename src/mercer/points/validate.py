@@ -269,7 +269,7 @@ def require_table(X: object, who: str) -> None:
             continue
         do = "give rows of numbers, or a kernel of such objects"
         if isinstance(row, Set):
-            do = "make rows of 0 and 1 of the sets, with scikit-learn's MultiLabelBinarizer().fit_transform(X)"
+            do = "give rows of 0 and 1, as scikit-learn's MultiLabelBinarizer().fit_transform(X) makes of sets"
         raise InvalidInput(message(who, f"a {type(X).__name__} of objects of type {kind.__name__}", do))
 
 

@@ -133,6 +133,7 @@ class CentredEigenproblem:
         if solution.converged and found.unresolved and found.pairs.values[0] > self._noise(found):
             largest = f"{found.scale:.1e}, the largest one"
             self.report.notes.append(f"an eigenvalue is small beside {largest}: residuals are {TIGHT:.0e} of that")
+            del solution, found  # their memory is for those of float64
             solution, found = replace(self, tol=min(self.tol, TIGHT))._in_float64()
         self.account(self.report, solution, self.tol)
         return found
@@ -147,6 +148,7 @@ class CentredEigenproblem:
             error = max(error, noise if found.pairs.values[0] <= noise else 0.0)
             if error <= OF_ENTRIES * self.tol * found.scale:
                 return solution, found
+            del solution, found  # their memory is for those of float64
         self.report.notes.append(f"float32 entries would shift eigenvalues by {error:.0e}, so float64 ones were used")
         return self._in_float64()
 
