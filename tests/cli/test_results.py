@@ -126,12 +126,14 @@ def test_identifiers_are_copied_as_they_are_written(folder, tmp_path, delimiter,
     """Numbers of them would be 123 and 12345678901234567000; a column of plain numbers stays one."""
     table = pd.read_csv(folder / "t.csv").head(4)
     zips, longs = ["00123", "123", "", "00000"], ["12345678901234567890", "1", "2", "3"]
+    table = table.assign(gap=["1000000", "", "2", "3"])
     table.assign(zip=zips, long=longs, count=[1, 2, 3, 4]).to_csv(tmp_path / "z.csv", index=False, sep=delimiter)
     out = tmp_path / f"p.{ending}"
-    result("predict", folder / "price", tmp_path / "z.csv", "--keep", "zip,long,count", "--out", out)
+    result("predict", folder / "price", tmp_path / "z.csv", "--keep", "zip,long,gap,count", "--out", out)
     found = pd.read_parquet(out) if ending == "parquet" else pd.read_csv(out, dtype=str, keep_default_na=False)
     assert found["zip"].tolist() == zips
     assert found["long"].tolist() == longs
+    assert found["gap"].tolist() == ["1000000", "", "2", "3"]
     assert found["count"].astype(int).tolist() == [1, 2, 3, 4]
     assert ending == "csv" or found["count"].dtype == np.int64
 

@@ -151,6 +151,7 @@ def test_normalised_rows_in_float32_are_those_in_float64(rng, scale, kind):
     X, Z = (one.multiply(scale).tocsr() if kind == "sparse" else one * scale for one in (X, Z))
     X, Z = X.astype(np.float32), Z.astype(np.float32)
     v, kernel = rng.standard_normal(300), Linear().normalized()
+    np.testing.assert_allclose(kernel.diagonal(X), kernel.diagonal(X.astype(float)), rtol=1e-6)
     wide = (KernelOperator(kernel, X.astype(float), Z.astype(float)) @ v).astype(float)
     K = KernelOperator(kernel, X, Z, dtype=np.float64)
     np.testing.assert_allclose(K @ v, wide, rtol=1e-12, atol=1e-12)

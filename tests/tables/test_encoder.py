@@ -10,7 +10,7 @@ from mercer.errors import InvalidInput
 pd = pytest.importorskip("pandas")
 
 from mercer.io import TableEncoder  # noqa: E402
-from mercer.tables.columns import ColumnPlan, plan_column  # noqa: E402
+from mercer.tables.columns import ColumnPlan, as_numbers, plan_column  # noqa: E402
 from mercer.testing import assert_close  # noqa: E402
 
 
@@ -142,6 +142,18 @@ def test_dates_are_the_same_in_a_text_and_in_a_column_of_dates(written, zone):
     assert_close(encoder.transform(pd.DataFrame({"when": instants})), plain.transform(pd.DataFrame({"when": instants})))
     with pytest.raises(InvalidInput, match=r"'soon' in row 1 .* is not a date"):
         encoder.transform(pd.DataFrame({"when": ["soon"]}))
+
+
+@pytest.mark.parametrize("unit", ["s", "us", "arrow"])
+def test_far_dates_and_those_of_arrow_are_days(unit):
+    """In nanoseconds the last day that stands for "never" would overflow."""
+    dates = np.array(["1970-01-02", "9999-12-31", "NaT"], "datetime64[s]")
+    if unit == "arrow":
+        kind = pd.ArrowDtype(pytest.importorskip("pyarrow").date32())
+        column = pd.Series([None if np.isnat(one) else one.item().date() for one in dates], dtype=kind)
+    else:
+        column = pd.Series(dates.astype(f"datetime64[{unit}]"))
+    np.testing.assert_array_equal(as_numbers(column), [1.0, 2932896.0, np.nan])
 
 
 def test_dates_are_days():

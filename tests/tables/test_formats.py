@@ -170,6 +170,12 @@ def test_a_table_with_another_header_is_no_list_of_texts(tmp_path, name, text):
     assert read_table(tmp_path / name, texts="review").format == "delimited"
 
 
+@pytest.mark.parametrize("header", ["c1,c2\n", ""])
+def test_identifiers_under_a_header_like_ours_are_those_of_the_rows(tmp_path, header):
+    (tmp_path / "a.csv").write_text(header + "00123,1\n00124,2\n")
+    assert read_table(tmp_path / "a.csv", kept=["c1"]).written["c1"].tolist() == ["00123", "00124"]
+
+
 @pytest.mark.parametrize(
     "text", ["a great film\n", "it was long, and dull\nthe review, by him, is good\n", "ACDEF\n", "review\na, b\n"]
 )

@@ -32,6 +32,8 @@ MOST_LANDMARKS = 1000
 AT_ONCE, MOST_AT_ONCE = 4e9, 1500
 """n m² t² up to which the Newton equations of several scores are factored, in a fifth of a second and exactly, whatever
 λ is; and m t up to which they can be at all, also where conjugate gradients were not exact enough."""
+LIKELY = 50
+"""Newton's steps in which a fit ends unless conjugate gradients are not exact enough."""
 INEXACT = (Status.STALLED, Status.BREAKDOWN, Status.MAX_STEPS)
 VECTORS, ITERATED = 16, 24
 """Arrays of n numbers a score that a step has in memory, with its curvature and with conjugate gradients."""
@@ -245,7 +247,8 @@ class KernelLogisticRegression(ScoreClassifier):
                 factor = pivoted_cholesky(features, self._pivots(2 * m, m), tol=float(self.alpha)).F
             with report.stage("solve"):
                 solution = solve(self._newton(), Logistic(features, *loss, factor))
-            if solution.status not in INEXACT or unknowns > MOST_AT_ONCE:
+            limited = solution.status is Status.MAX_STEPS and self.max_iter < LIKELY
+            if limited or solution.status not in INEXACT or unknowns > MOST_AT_ONCE:
                 report.method += " with conjugate gradients"
                 return solution, Phi.T @ solution.x.coef
             report.notes.append("conjugate gradients were not exact enough, so Newton's equations were factored")

@@ -931,7 +931,7 @@ class Normalized(Kernel):
         return values * rows.reshape(-1, 1) * columns.reshape(1, -1)
 
     def diagonal(self, X: Array) -> Array:
-        d = self.kernel.diagonal(X)
+        d = _own(self.kernel, X)
         root = inverse_root(d)
         return d * root * root  # in this order, because root² may overflow
 

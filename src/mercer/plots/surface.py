@@ -242,9 +242,10 @@ class DecisionSurfaceDisplay(Display):
         if not 0 < len(labels) <= min(MOST_NAMED, max(20, len(self.classes))):
             self.rows_ = [ax.scatter(self.rows[:, i], self.rows[:, j], s=9, color=INK, linewidths=0)]
             return ""
-        order = [*self.classes, *(label for label in labels.tolist() if label not in self.classes)]
+        known = [str(one) for one in self.classes]
+        order = [*known, *(str(one) for one in labels.tolist() if str(one) not in known)]
         for label in labels.tolist():
-            place, of = order.index(label), y == label
+            place, of = order.index(str(label)), y == label
             dots = {"s": 24, "color": colour(place), "marker": marker(place), "edgecolor": "white", "linewidths": 0.6}
             self.rows_.append(ax.scatter(self.rows[of, i], self.rows[of, j], label=in_legend(label), **dots))
         name_classes(ax, len(labels), loc="best")

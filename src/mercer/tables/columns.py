@@ -32,6 +32,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 ABSENT = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "nat", "null", "none", "<na>", "?"})
 """Texts, in lower case, that mean a missing value."""
+MICROSECONDS = 86_400_000_000
+"""Those of a day."""
 MOSTLY_NUMBERS = 0.95
 OBJECTS = ("sequence", "text")
 KINDS = ("number", "flag", "category", *OBJECTS, "dropped")
@@ -217,8 +219,10 @@ def as_numbers(values: Any, form: str = "") -> Floats:
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
         x = series.array.to_numpy()  # for wide tables: pandas would look for missing values first
     elif series.dtype.kind == "M":
-        plain = series.dt.tz_convert("UTC").dt.tz_localize(None) if series.dt.tz is not None else series
-        x = ((plain - pd.Timestamp(0)) / pd.Timedelta(days=1)).to_numpy(np.float64, na_value=np.nan)
+        if isinstance(series.dtype, pd.ArrowDtype):
+            series = pd.to_datetime(series.astype(object).where(series.notna(), None), utc=True)
+        instants = series.to_numpy("datetime64[us]")  # of UTC; in nanoseconds the year 9999 would overflow
+        x = np.where(np.isnat(instants), np.nan, instants.astype(np.int64) / MICROSECONDS)
     elif series.dtype.kind == "m":
         x = (series / pd.Timedelta(days=1)).to_numpy(np.float64, na_value=np.nan)
     elif _is_numeric(series):

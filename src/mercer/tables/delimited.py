@@ -98,8 +98,7 @@ def parse_delimited(
     rows = _checked_rows(text, delimiter, width, name)
     size = COLUMN * width + FIELD * rows * width + 2 * len(text)  # of the text the stream, and what was read of it
     require(size, budget, f"{name}: a table of {rows} rows × {width} columns", "give fewer rows or columns")
-    commas = delimiter not in ", "
-    bare = all(is_number(field, commas=commas) for field in header)
+    commas, bare = delimiter not in ", ", _is_bare(header, delimiter)
     names = [f"c{place}" for place in range(1, len(header) + 1)] if bare else _checked_names(header, name)
     try:
         frame = pd.read_csv(
@@ -120,6 +119,11 @@ def parse_delimited(
     return frame, tuple(notes)
 
 
+def _is_bare(header: list[str], delimiter: str) -> bool:
+    """Whether the first line is one of numbers, and no header."""
+    return all(is_number(field, commas=delimiter not in ", ") for field in header)
+
+
 def identifiers(text: str, frame: Any, columns: Sequence[str]) -> dict[str, Any]:
     """Columns of a parsed text that begin with 0 or have too many digits, so that they are no numbers, as texts.
 
@@ -135,13 +139,19 @@ def identifiers(text: str, frame: Any, columns: Sequence[str]) -> dict[str, Any]
     delimiter = _delimiter(text)
     if delimiter == " ":
         return {}
-    bare = list(frame.columns) == [f"c{place}" for place in range(1, len(frame.columns) + 1)]
+    _, header = next(_rows(text, delimiter, ""), (0, []))
     found = pd.read_csv(
         stream_of(text), sep=delimiter, index_col=False, skipinitialspace=True, dtype=str, keep_default_na=False,
-        names=list(frame.columns), header=None if bare else 0, usecols=numeric,
+        names=list(frame.columns), header=None if _is_bare(header, delimiter) else 0, usecols=numeric,
     )  # fmt: skip
     texts = {name: found[name].str.strip() for name in numeric}
-    return {name: one for name, one in texts.items() if one.str.fullmatch(_IDENTIFIER).any()}
+    return {name: one for name, one in texts.items() if _identifies(one, frame[name])}
+
+
+def _identifies(texts: Any, numbers: Any) -> bool:
+    """Whether a text begins with 0 or is long, or all are whole, and numbers with a point because some are missing."""
+    whole = numbers.dtype.kind == "f" and bool(texts.str.fullmatch(r"\d*").all())
+    return whole or bool(texts.str.fullmatch(_IDENTIFIER).any())
 
 
 def _delimiter(text: str) -> str:

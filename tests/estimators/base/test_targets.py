@@ -40,6 +40,12 @@ def test_the_first_text_that_is_no_number_is_named():
         mercer.KernelPLS().fit(X, TEXTS)
 
 
+@pytest.mark.parametrize("kind", ["S1", object])
+def test_bytes_are_texts(kind):
+    with pytest.raises(InvalidInput, match="y has the text b'a', which is no number"):
+        mercer.KernelRidge().fit(X, np.array([b"a"] * 20, kind))
+
+
 def test_texts_beside_rows_that_are_no_vectors_are_refused_too():
     with pytest.raises(InvalidInput, match="KernelRidge: y has the text 'a'"):
         mercer.KernelRidge("spectrum(k=1)").fit(list("abab"), list("abab"))

@@ -211,6 +211,11 @@ def test_small_components_of_a_wide_kernel_are_those_of_lapack(rng, gamma):
     assert ("float64 ones were used" in str(model.report_.notes)) == (gamma == 1e-5)
 
 
+def test_small_eigenvalues_that_float64_has_no_room_for_are_doubted_not_refused(rng):
+    model = KernelPCA(60, Gaussian(1e-2), solver="krylov", memory="100MB").fit(rng.standard_normal((2500, 2)))
+    assert "memory= is too small for float64" in str(model.report_.notes)
+
+
 def test_components_beyond_the_rank_are_left_out_not_float32_noise(rng):
     X = rng.standard_normal((1500, 4))
     report = KernelPCA(10, "linear", solver="krylov").fit(X).report_

@@ -57,7 +57,7 @@ UNEQUAL = "scale columns that are far larger than others, and rows that are, or 
 """What to do where K is so large beside α that float64 loses the solution."""
 
 
-def is_number(text: str) -> bool:
+def is_number(text: str | bytes) -> bool:
     """Whether a text is one number.
 
     >>> is_number("1e3"), is_number("a")
@@ -213,7 +213,8 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         except (ValueError, TypeError) as error:
             if "could not convert string" not in str(error):
                 return
-            text = next(one for one in np.asarray(y).ravel().tolist() if isinstance(one, str) and not is_number(one))
+            texts = (one for one in np.asarray(y).ravel().tolist() if isinstance(one, str | bytes))
+            text = next((one for one in texts if not is_number(one)), "")
             do = f"give numbers, or fit {self.of_classes} to classes" if self.of_classes else "give numbers"
             given = f"y has the text {text[:40]!r}, which is no number"
             raise InvalidInput(message(type(self).__name__, given, do)) from error

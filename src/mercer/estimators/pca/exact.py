@@ -66,8 +66,8 @@ class CentredPairs(NamedTuple):
 
     @property
     def unresolved(self) -> bool:
-        """Whether an eigenvalue's residual is a quarter of it or more, so that it may be far from the right one."""
-        return bool(np.any(4 * self.pairs.residuals >= self.pairs.values))
+        """Whether an eigenvalue's residual is a quarter of it or more, so that it says little, not even the sign."""
+        return bool(np.any(4 * self.pairs.residuals >= np.abs(self.pairs.values)))
 
 
 def checked(K: Operator, V: np.ndarray, exact: Operator | None = None, seed: int = 0) -> CentredPairs:
@@ -127,14 +127,21 @@ class CentredEigenproblem:
         return CentredPairs(solution.x, centered.column_means)
 
     def by_krylov(self, size: KernelSize, low_precision: bool) -> CentredPairs:
-        """With float32 entries if their rounding stays below the tolerance and every eigenvalue, else with float64."""
+        """With float32 entries if their rounding stays below the tolerance, else with float64 ones.
+
+        If an eigenvalue is within its residual, all are found again in float64 to a residual of `TIGHT`.
+        """
         self._require_squares()
         solution, found = self._by_entries(size) if low_precision else self._krylov(np.float64)
-        if solution.converged and found.unresolved and found.pairs.values[0] > self._noise(found):
-            largest = f"{found.scale:.1e}, the largest one"
-            self.report.notes.append(f"an eigenvalue is small beside {largest}: residuals are {TIGHT:.0e} of that")
-            del solution, found  # their memory is for those of float64
-            solution, found = replace(self, tol=min(self.tol, TIGHT))._in_float64()
+        again = solution.converged and (low_precision or self.tol > TIGHT)
+        if again and found.unresolved and found.pairs.values[0] > self._noise(found):
+            said = f"an eigenvalue is small beside {found.scale:.1e}, the largest one"
+            if self._wide_bytes <= self.report.memory_budget - self.K.copies:
+                self.report.notes.append(f"{said}: residuals are {TIGHT:.0e} of that")
+                del solution, found  # their memory is for those of float64
+                solution, found = replace(self, tol=min(self.tol, TIGHT))._in_float64()
+            else:
+                self.report.notes.append(f"{said}, and may be far from the right one: memory= is too small for float64")
         self.account(self.report, solution, self.tol)
         return found
 
@@ -163,11 +170,16 @@ class CentredEigenproblem:
             given = f"k(x, x) of {mean:.1e} on average, whose squares float64 does not hold"
             raise InvalidInput(message("KernelPCA", given, 'standardise the columns, or set solver="dense"'))
 
+    @property
+    def _wide_bytes(self) -> int:
+        """Bytes of the vectors in float64."""
+        return BlockKrylov().memory(self.report.n, self.k, 8)
+
     def _in_float64(self) -> tuple[Solution[Any], CentredPairs]:
         """The pairs by float64 entries after those of float32, which are stored if the others were and they fit."""
         report = self.report
         report.memory_rows = self.K.copies
-        vectors, whole = BlockKrylov().memory(report.n, self.k, 8), 8 * report.n**2
+        vectors, whole = self._wide_bytes, 8 * report.n**2
         stored = "stored" in report.method and vectors + whole <= report.room
         report.method = krylov_method(report.n, 8, stored)
         report.plan(vectors + stored * whole, "KernelPCA", ALTERNATIVES)
