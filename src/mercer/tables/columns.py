@@ -221,7 +221,7 @@ def as_numbers(values: Any, form: str = "") -> Floats:
     elif series.dtype.kind == "M":
         if isinstance(series.dtype, pd.ArrowDtype):
             series = pd.to_datetime(series.astype(object).where(series.notna(), None), utc=True)
-        instants = series.to_numpy("datetime64[us]")  # of UTC; in nanoseconds the year 9999 would overflow
+        instants = series.to_numpy("datetime64[us]")  # of UTC; the year 9999 would overflow a finer unit
         x = np.where(np.isnat(instants), np.nan, instants.astype(np.int64) / MICROSECONDS)
     elif series.dtype.kind == "m":
         x = (series / pd.Timedelta(days=1)).to_numpy(np.float64, na_value=np.nan)
