@@ -16,7 +16,7 @@ from mercer.points import parse_memory, require
 from mercer.tables.decimals import as_plain_numbers, is_number
 from mercer.tables.raw import stream_of
 
-__all__ = ["identifiers", "looks_like_lines", "looks_like_texts", "parse_delimited"]
+__all__ = ["as_written", "looks_like_lines", "looks_like_texts", "parse_delimited"]
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
 MISSING = ("?",)
@@ -124,11 +124,11 @@ def _is_bare(header: list[str], delimiter: str) -> bool:
     return all(is_number(field, commas=delimiter not in ", ") for field in header)
 
 
-def identifiers(text: str, frame: Any, columns: Sequence[str]) -> dict[str, Any]:
+def as_written(text: str, frame: Any, columns: Sequence[str]) -> dict[str, Any]:
     """Columns of a parsed text that begin with 0 or have too many digits, so that they are no numbers, as texts.
 
     >>> text = "zip,n\\n00123,1\\n123,2\\n"
-    >>> {name: one.tolist() for name, one in identifiers(text, parse_delimited(text, "t.csv")[0], ["zip", "n"]).items()}
+    >>> {name: one.tolist() for name, one in as_written(text, parse_delimited(text, "t.csv")[0], ["zip", "n"]).items()}
     {'zip': ['00123', '123']}
     """
     import pandas as pd

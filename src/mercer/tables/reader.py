@@ -16,7 +16,7 @@ from mercer.numerals import counted
 from mercer.points import parse_memory, require
 from mercer.points.disk import ArrowSource, ParquetSource
 from mercer.tables.arrays import ARRAYS, parse_arrays
-from mercer.tables.delimited import identifiers, looks_like_lines, looks_like_texts, parse_delimited
+from mercer.tables.delimited import as_written, looks_like_lines, looks_like_texts, parse_delimited
 from mercer.tables.numbers import LARGEST, RUN
 from mercer.tables.raw import STANDARD_INPUT, decoded, read_bytes, require_room, shown_name
 from mercer.tables.sequences import looks_like_fasta, parse_fasta
@@ -187,7 +187,7 @@ def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None
     if looks_like_svmlight(text):
         return _checked(*parse_svmlight(text, name, memory), name, "svmlight", notes)
     table = _checked(*parse_delimited(text, name, memory=memory), name, "delimited", notes)
-    return replace(table, written=identifiers(text, table.frame, kept)) if kept else table
+    return replace(table, written=as_written(text, table.frame, kept)) if kept else table
 
 
 def _checked(frame: Any, more: Any, name: str, form: str, notes: tuple[str, ...] = ()) -> Table:

@@ -185,7 +185,7 @@ class RegularisedSolve:
     report: Report
 
     def run(self) -> Solution[Any]:
-        """The solution by the method of the table, or by Cholesky if conjugate gradients fail and K fits."""
+        """The solution by the method of the table, or by Cholesky if conjugate gradients should be faster and fail."""
         if self.solver == "cholesky":
             return self._direct("as requested")
         K = self.K
@@ -291,15 +291,13 @@ class RegularisedSolve:
         report, rank = self.report, self._most_rank() if found is None else found.rank
         if found is not None:
             self._predict(found.seconds, "preconditioner", "kernel matrix", "solve")
-        held = max(self._factor_bytes(rank) - self._entries().factor_room, 0) + 4 * 8 * rank**2
         products = f"by factors of K ({human(self.K.copies)})" if self.K.has_factors else "matrix-free"
-        method = f"conjugate gradients, {products}"
-        self._account(method, reason, held)
+        self._account(f"conjugate gradients, {products}", reason, self._held(self._entries(), rank))
         helpers: dict[str, Operator] = {}
         solver = RefinedConjugateGradients(tol=self.tol, max_steps=max_steps)
         if rank:
             with report.stage("preconditioner"), one_blas_thread(2.0 * len(self.B) * rank**2):
-                low_rank = self._pivots(rank, probe, method, reason)
+                low_rank, held = self._pivots(rank, probe)
                 with one_blas_thread(0.0 if isinstance(F := low_rank.F, Factor) and F.beside_workers else np.inf):
                     rounding = self._rounding(low_rank)
                     shift = self.shift + rest(self._entries(), low_rank)
@@ -328,9 +326,9 @@ class RegularisedSolve:
         broken = solution.status is Status.BREAKDOWN
         return replace(solution, status=Status.STALLED) if broken else solution
 
-    def _pivots(self, rank: int, probe: PivotedCholesky | None, method: str, reason: str) -> PivotedCholesky:
-        """The approximation of this rank, in float64 if float32 had nothing but rounding left, and that matters."""
-        n, least = len(self.B), float(np.min(self.shift))
+    def _pivots(self, rank: int, probe: PivotedCholesky | None) -> tuple[PivotedCholesky, int]:
+        """The approximation of this rank and its bytes, in float64 if float32 left but rounding, and that matters."""
+        report, n, least = self.report, len(self.B), float(np.min(self.shift))
         found = probe
         if found is None or found.rank != rank:
             found = self._entries().low_rank(rank, tol=least)
@@ -338,10 +336,16 @@ class RegularisedSolve:
         most = min(rank, self._room_of_factor // (8 * n))
         exact = not self._mixed or self._rounding(found) <= PIVOTS_ROUNDING or float(np.mean(found.left)) > noise
         if exact or most < found.rank:
-            return found
-        self._account(method, reason, max(8 * n * most - self.K.factor_room, 0) + 4 * 8 * most**2)
-        self.report.notes.append("float32 has no more pivots than rounding, so they were chosen in float64")
-        return self.K.low_rank(most, tol=least)
+            return found, self._held(self._entries(), rank)
+        del found  # its memory is for the other
+        held = self._held(self.K, most)
+        self._account(report.method, report.reason, held)
+        report.notes.append("float32 has no pivots left above its rounding, so they were chosen in float64")
+        return self.K.low_rank(most, tol=least), held
+
+    def _held(self, entries: KernelOperator, rank: int) -> int:
+        """Bytes of a factor of this rank in this process, in the precision of the entries, and of what inverts it."""
+        return max(len(self.B) * rank * entries.dtype.itemsize - entries.factor_room, 0) + 4 * 8 * rank**2
 
     def _in_low_precision(
         self,

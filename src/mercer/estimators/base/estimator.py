@@ -50,19 +50,15 @@ from mercer.ways.report import Report
 __all__ = ["KernelEstimator", "KernelSize"]
 
 FLOATS = (np.float64, np.float32)
-UNHEARD = 1e-6
-"""The largest relative residual that is no more than a note where float64 carries no less: of (K + αI) a = y it is the
-share of y by which predictions of the training rows are off."""
-UNEQUAL = "scale columns that are far larger than others, and rows that are, or raise alpha"
+SMALL_ROUNDING = 1e-6
+"""The largest relative residual that is a note, and no warning, where float64 carries no less: of (K + αI) a = y it is
+the share of y by which predictions of the training rows are off."""
+AGAINST_ROUNDING = "raise alpha, or scale columns and rows that are far larger than others"
 """What to do where K is so large beside α that float64 loses the solution."""
 
 
-def is_number(text: str | bytes) -> bool:
-    """Whether a text is one number.
-
-    >>> is_number("1e3"), is_number("a")
-    (True, False)
-    """
+def _is_float(text: str | bytes) -> bool:
+    """Whether Python reads the text as a number."""
     try:
         float(text)
     except ValueError:
@@ -214,7 +210,7 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
             if "could not convert string" not in str(error):
                 return
             texts = (one for one in np.asarray(y).ravel().tolist() if isinstance(one, str | bytes))
-            text = next((one for one in texts if not is_number(one)), "")
+            text = next((one for one in texts if not _is_float(one)), "")
             do = f"give numbers, or fit {self.of_classes} to classes" if self.of_classes else "give numbers"
             given = f"y has the text {text[:40]!r}, which is no number"
             raise InvalidInput(message(type(self).__name__, given, do)) from error
@@ -419,17 +415,15 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         """Write the solver's outcome into the report; warn if the residual is above both the tolerance and rounding."""
         report.steps, report.residual = solution.steps, float(solution.residual)
         report.tolerance, report.status = tolerance, solution.status.name.lower().replace("_", " ")
-        if not solution.converged and report.residual <= min(rounding, UNHEARD):
+        if not solution.converged and report.residual <= min(rounding, SMALL_ROUNDING):
             report.status = "converged to rounding"
             report.notes.append(
                 f"float64 carries a residual of {report.residual:.1e}, no less: the system is large or nearly singular"
             )
         elif not solution.converged:
-            given, do = f"{report.method} ended with a relative residual of {report.residual:.1e}", ""
+            why, do = f"not {tolerance:.0e}", self._advice(solution.status)
             if report.residual <= rounding:
-                given += ", and float64 carries no less: K is too large for α"
-                do = UNEQUAL
-            else:
-                given += f", not {tolerance:.0e}"
-            report.warnings.append(message(type(self).__name__, given, do or self._advice(solution.status)))
+                why, do = "and float64 carries no less: K is too large for α", AGAINST_ROUNDING
+            given = f"{report.method} ended with a relative residual of {report.residual:.1e}, {why}"
+            report.warnings.append(message(type(self).__name__, given, do))
             warn(report.warnings[-1], ConvergenceWarning)

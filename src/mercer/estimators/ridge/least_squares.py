@@ -10,7 +10,7 @@ import numpy as np
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.classifier import CLASSES, ScoreClassifier
 from mercer.estimators.base.compression import OUTPUTS, Compressible
-from mercer.estimators.base.estimator import UNEQUAL
+from mercer.estimators.base.estimator import AGAINST_ROUNDING
 from mercer.gram import KernelOperator
 from mercer.numerals import counted
 from mercer.schemas import NON_NEGATIVE, Array, Schema, Value
@@ -148,7 +148,7 @@ class RidgeEstimator(Compressible):
         definite = least > 0 and self.kernel_.properties.definiteness.is_mercer
         if (failed and definite) or (solution.status is Status.STALLED and not solution.residual < USELESS):
             given = f"α = {least:.3g} beside a sum of k(x, x) of {trace:.3g}, which float64 cannot solve"
-            raise InvalidInput(message(type(self).__name__, given, UNEQUAL))
+            raise InvalidInput(message(type(self).__name__, given, AGAINST_ROUNDING))
         if failed or solution.status is Status.NOT_FINITE:
             how = solution.status.name.lower().replace("_", " ")
             given = f"K + αI with α = {least:.3g} has no solution ({how})"
