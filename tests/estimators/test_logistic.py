@@ -66,6 +66,7 @@ def test_many_classes_on_few_landmarks_are_exact_whatever_the_penalty(rng, monke
     model = KernelLogisticRegression("linear", alpha, solver="nystroem", n_landmarks=20)
     model.fit(X, y, np.full(300, weight))
     assert model.report_.status in ("converged", "converged to rounding")
+    assert most == 0.0 or "conjugate gradients" not in f"{model.report_.method} {model.report_.notes}"
     theirs = LogisticRegression(C=weight / alpha, tol=1e-10, max_iter=500, solver="newton-cholesky").fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X), theirs.predict_proba(X), atol=1e-5)
 

@@ -202,10 +202,13 @@ def test_a_check_that_finds_more_than_the_tolerance_goes_on_and_then_says_so(dig
 
 
 @pytest.mark.parametrize("gamma", [1e-5, 1e-3])
-def test_small_components_of_a_wide_kernel_are_those_of_lapack(rng, gamma):
+def test_small_components_of_a_wide_kernel_are_those_of_lapack(rng, monkeypatch, gamma):
     """With γ = 10⁻⁵ entries differ by less than float32 tells apart, which is known before they are computed."""
-    X = rng.standard_normal((1500, 4))
+    X, krylov, dtypes = rng.standard_normal((1500, 4)), exact_pca.CentredEigenproblem._krylov, []
+    noted = lambda self, dtype: dtypes.append(dtype) or krylov(self, dtype)  # noqa: E731
+    monkeypatch.setattr(exact_pca.CentredEigenproblem, "_krylov", noted)
     model, exact = (KernelPCA(12, Gaussian(gamma), solver=way).fit(X) for way in ("krylov", "dense"))
+    assert dtypes == [np.float64 if gamma == 1e-5 else np.float32]
     assert_close(model.eigenvalues_, exact.eigenvalues_, rtol=1e-4)
     assert model.report_.status == "converged"
     assert ("float64 ones were used" in str(model.report_.notes)) == (gamma == 1e-5)
