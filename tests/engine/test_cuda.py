@@ -57,8 +57,8 @@ def tensor_engine(shared_folder):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("check", ENGINE_CHECKS, ids=lambda check: check.__name__)
 def test_the_engine_keeps_the_contract(engine, check, dtype, every, monkeypatch):
-    """All operations in each dtype and, in float32 or for `every`, before each consumer."""
-    if not every and dtype == np.float64 and check.__name__ != "check_operations":
+    """All operations in each dtype and, for `every`, before each consumer."""
+    if not every and check.__name__ != "check_operations":
         monkeypatch.setattr("mercer.testing.engines.Operation", SOME_OPERATIONS)
     check(engine, dtype)
 
@@ -265,8 +265,16 @@ def everything(dtype, depth, tensor=False):
 @pytest.mark.parametrize(
     ("dtype", "tensor", "architecture"),
     [
-        *((dtype, False, architecture) for dtype in DTYPES for architecture in ("sm_75", "sm_80")),
-        *((DTYPES[0], True, architecture) for architecture in ("sm_80", "sm_90", "sm_100")),
+        *((dtype, False, architecture) for dtype, architecture in zip(DTYPES, ("sm_80", "sm_75"), strict=True)),
+        *((DTYPES[0], True, architecture) for architecture in ("sm_90", "sm_100")),
+        *(
+            pytest.param(dtype, tensor, architecture, marks=pytest.mark.soak)
+            for dtype, tensor, architecture in (
+                (DTYPES[0], False, "sm_75"),
+                (DTYPES[1], False, "sm_80"),
+                (DTYPES[0], True, "sm_80"),
+            )
+        ),
     ],
 )
 def test_all_pairings_operations_and_consumers_compile(dtype, tensor, architecture):

@@ -9,6 +9,7 @@ import numpy as np
 from mercer.approx.nystroem import FeatureMoments, row_chunks
 from mercer.estimators.base import landmarks
 from mercer.estimators.base.landmarks import LandmarkSpan, count_landmarks, fewest_landmarks, given_count
+from mercer.estimators.pca.exact import rounding_of
 from mercer.estimators.pca.subspace import Components, FeatureSubspace
 from mercer.gram import KernelOperator
 from mercer.numerals import counted
@@ -59,7 +60,7 @@ def landmark_components(
     """Σ_φ W = W Λ for the covariance of the features: A = K_mm^(−½) W, and their mean m = Σ cᵢ φ(bᵢ)."""
     m = len(root)
     values, W = leading_pairs(moments.scatter, m if k is None else min(int(k), m))
-    cut = float(np.finfo(dtype).eps) * m * max(float(values[0]), 0.0)
+    cut = rounding_of(m, dtype) * max(float(values[0]), 0.0)
     kept = values > max(cut, 4 * np.finfo(np.float64).eps * moments.trace)
     A, mean_coef = root @ W[:, kept], root @ moments.mean
     column_means = matrix @ mean_coef
