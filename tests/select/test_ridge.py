@@ -8,8 +8,9 @@ from sklearn.metrics import r2_score
 
 from mercer import KernelRidge, KernelRidgeClassifier
 from mercer.errors import InvalidInput
+from mercer.gram import KernelOperator
 from mercer.kernels import Constant, Gaussian, Laplace, Linear
-from mercer.select import cross_validate_ridge, default_alphas, default_kernels
+from mercer.select import cross_validate_ridge, default_alphas, default_kernels, default_sequence_kernels
 from mercer.select.ridge import _folds
 
 RNG = np.random.default_rng(0)
@@ -104,6 +105,20 @@ def test_rules_are_resolved_and_singular_kernels_survive():
     search = cross_validate_ridge(X, Y, [Gaussian(gamma="median"), Constant(1.0)], [1e-6, 1.0])
     assert search.best_kernel.is_resolved
     assert all(np.isfinite(row.mean) for row in search.table)
+
+
+def test_kernels_of_sequences_by_default_count_what_length_brings():
+    """A value for each character, as in molecules: normalised kernels tell compositions, and not how many there are."""
+    rng = np.random.default_rng(0)
+    texts = ["".join(rng.choice(list("CNO"), rng.integers(3, 30))) for _ in range(80)]
+    y = np.array([text.count("C") - 2 * text.count("O") for text in texts], float)
+    kernels = default_sequence_kernels(texts)
+    search = cross_validate_ridge(texts, y, kernels, default_alphas())
+    assert repr(search.best_kernel).endswith("* Spectrum(k=1)")
+    normalised = max(one.mean for one in search.best_of_each_kernel() if "+" not in one.kernel)
+    assert 0.999 < search.best_score > normalised + 0.05
+    assert KernelOperator(kernels[-1], texts).diagonal().mean() == pytest.approx(2, abs=1e-5)
+    assert "GappedKmer(g=4, k=2) + Spectrum(k=1)" in repr(default_sequence_kernels(["", ""]))
 
 
 def test_default_kernels():
