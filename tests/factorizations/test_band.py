@@ -1,5 +1,7 @@
 """Ridge regression from K = QBQᵀ, of more than one block, against dense linear algebra and longer arithmetic."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,38 @@ def test_answers_are_those_of_the_eigenvectors(n, intercept, weighted):
     assert_close(band.diagonal(ALPHAS), spectrum.diagonal(ALPHAS), rtol=1e-10)
     np.testing.assert_allclose(band.leave_one_out(Y, ALPHAS), spectrum.leave_one_out(Y, ALPHAS), atol=1e-10)
     assert_close(band.generalised(Y, ALPHAS), spectrum.generalised(Y, ALPHAS), rtol=1e-10)
+
+
+@pytest.mark.parametrize("entries", [1, 1 << 21])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_left_out_are_those_of_the_eigenvectors(monkeypatch, weighted, intercept, entries):
+    """For more λ than are factored together, one after the other and some at a time; and the plan has room for all."""
+    monkeypatch.setattr("mercer.factorizations.band.ENTRIES", entries)
+    n, alphas = 205, np.geomspace(1e-2, 50, 11)
+    K, Y, w = problem(n)
+    fold, weights = np.random.default_rng(1).permutation(n)[:70], w if weighted else None
+    found = [
+        inverse.leave_out(fold, Y, alphas, inverse.solve(Y, alphas))
+        for inverse in (
+            RidgeBand.of(Dense(K), weights, intercept=intercept),
+            RidgeSpectrum.of(K.copy(), weights, intercept=intercept),
+        )
+    ]
+    assert found[0].shape == (70, 11, 2)
+    np.testing.assert_allclose(*found, atol=1e-9)
+
+
+@pytest.mark.parametrize("share", [2, 5])
+def test_the_plan_has_room_for_a_fold(share):
+    n = 1000
+    K, y, _ = problem(n)
+    tracemalloc.start()
+    band, alphas = RidgeBand.of(Dense(K)), np.geomspace(1e-2, 1, 9)
+    band.leave_out(np.arange(n // share), y, alphas, band.solve(y, alphas))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= RidgeBand.bytes(n, n // share) <= 1.7 * peak
 
 
 def inverse_in_long_doubles(A):

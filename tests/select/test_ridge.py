@@ -10,7 +10,13 @@ from mercer import KernelRidge, KernelRidgeClassifier
 from mercer.errors import InvalidInput
 from mercer.gram import KernelOperator
 from mercer.kernels import Constant, Gaussian, Laplace, Linear
-from mercer.select import cross_validate_ridge, default_alphas, default_kernels, default_sequence_kernels
+from mercer.select import (
+    RidgeSpectrum,
+    cross_validate_ridge,
+    default_alphas,
+    default_kernels,
+    default_sequence_kernels,
+)
 from mercer.select.ridge import _folds
 
 RNG = np.random.default_rng(0)
@@ -32,9 +38,14 @@ def honest(kernel, alpha, y, folds, task, intercept):
     return np.mean(scores), np.std(scores)
 
 
+@pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("case", ["regression", "two targets", "classification", "two classes"])
-def test_the_scores_are_those_of_an_honest_loop(case, intercept):
+def test_the_scores_are_those_of_an_honest_loop(case, intercept, many, monkeypatch):
+    """By eigenvectors and, as of many rows, by a band."""
+    if many:
+        monkeypatch.setattr("mercer.factorizations.band.WORTHWHILE", 1)
+        monkeypatch.setattr(RidgeSpectrum, "of", None)
     task = "classification" if "class" in case else "regression"
     y = {"regression": Y, "two targets": np.column_stack([Y, X[:, 1] ** 2]), "classification": LABELS}.get(
         case, LABELS == "b"
@@ -48,6 +59,17 @@ def test_the_scores_are_those_of_an_honest_loop(case, intercept):
         mean, std = honest(by_text[row.kernel], row.alpha, y, folds, task, intercept)
         np.testing.assert_allclose([row.mean, row.std], [mean, std], atol=1e-8)
     assert search.best_score == max(row.mean for row in search.table) or search.table[0].mean == search.best_score
+
+
+def test_an_indefinite_kernel_of_many_rows_is_the_nearest_semidefinite_one(monkeypatch):
+    kernel, found = "tanh(2.0 * dot - 1.0)", []
+    for rows in (1, 1 << 30):
+        monkeypatch.setattr("mercer.factorizations.band.WORTHWHILE", rows)
+        found.append(cross_validate_ridge(X, Y, [kernel], ALPHAS).table)
+    assert found[0] == found[1]
+    singular = cross_validate_ridge(1e9 * X, Y, ["linear"], [1e-4])  # α is rounding
+    monkeypatch.setattr("mercer.factorizations.band.WORTHWHILE", 1)
+    assert cross_validate_ridge(1e9 * X, Y, ["linear"], [1e-4]).table == singular.table
 
 
 def test_folds_part_the_rows_and_keep_the_classes():

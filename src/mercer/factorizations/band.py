@@ -1,4 +1,4 @@
-"""K = QBQᵀ with a band matrix B: leave-one-out errors for many λ without eigenvectors."""
+"""K = QBQᵀ with a band matrix B: predictions for rows that are left out, for many λ, without eigenvectors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mercer.engine.backend import engine
+from mercer.engine.backend import engine, one_blas_thread
 from mercer.engine.opcodes import BAND
 from mercer.factorizations.inverse import RidgeInverse, noise, partner, reflection, subtract_outer
 from mercer.operators import Operator, estimate_norm
@@ -20,6 +20,10 @@ Floats = NDArray[np.float64]
 TILES, LEAST, SHIFTS = 1 << 21, 32, 8
 """A call computes about as many columns of Q as need TILES tiles of reflectors, but at least LEAST blocks of them,
 because threads wait for each other at its end. A call factors SHIFTS values of λ."""
+ENTRIES = 1 << 21
+"""A forward substitution is of as many λ as give so many entries (16 MB), because Python's calls cost as much."""
+WORTHWHILE = 1200
+"""Rows from which on a band with its folds takes less than eigenvectors: of 1000 as long, of 3000 less than half."""
 ROWS = 192
 """Rows of the matrix that are computed at a time."""
 POWERS = 12
@@ -33,7 +37,7 @@ class RidgeBand(RidgeInverse):
     B has 48 diagonals on each side. A factorisation LLᵀ = B + λI is cheap, and Pᵢᵢ = ‖L⁻¹Qᵀeᵢ‖² takes 48 · 2n
     operations for each i and λ. B and Q take 8/3 n³ operations, all in products of tiles. LAPACK's reduction to three
     diagonals is slower, because half of it reads the remaining matrix once for each column, and eigenvectors follow.
-    For more than about n/25 values of λ the eigenvectors (`RidgeSpectrum`) cost less, and they also serve folds.
+    For more than about n/25 values of λ the eigenvectors (`RidgeSpectrum`) cost less.
 
     Attributes
     ----------
@@ -83,9 +87,19 @@ class RidgeBand(RidgeInverse):
         return cls(diagonal, lower, vectors, size, roots, axis)
 
     @staticmethod
-    def bytes(n: int) -> int:
-        """The peak memory of `of`: half of the matrix in tiles, Q, and strips of it; later the factors for some λ."""
-        return 8 * (3 * (n + BAND) ** 2 // 2 + (4 * engine().threads() + 2 * SHIFTS) * BAND * n)
+    def bytes(n: int, fold: int = 0) -> int:
+        """The peak memory: half of the matrix in tiles, Q, and strips of it; later the factors for some λ.
+
+        To leave out a `fold` of so many rows takes its columns of Qᵀ and of L⁻¹Qᵀ, and three copies of P_II.
+        """
+        made, factors = 3 * (n + BAND) ** 2 // 2 + 4 * engine().threads() * BAND * n, 2 * SHIFTS * BAND * n
+        left_out = (n + BAND) * (n + BAND + fold) + max((n + BAND) * fold, ENTRIES) + 3 * fold**2 if fold else 0
+        return 8 * (max(made, left_out) + factors)
+
+    @staticmethod
+    def pays(n: int) -> bool:
+        """Whether a band and folds of n rows, for some dozen λ, take less time than eigenvectors."""
+        return n >= WORTHWHILE and engine().capabilities.compiled
 
     def solvable(self, alphas: ArrayLike) -> NDArray[np.bool_]:
         shifts = np.asarray(alphas, np.float64) - self._rounding
@@ -111,6 +125,18 @@ class RidgeBand(RidgeInverse):
             solved[own] = _solved(below, inverse, Z)
             engine().band_norms(vectors=self.vectors, below=below, inverse=inverse, out=norms[own])
         return self._back(solved), np.ascontiguousarray(norms[:, : len(self.roots)].T)
+
+    def blocks(self, rows: NDArray[np.intp], alphas: ArrayLike) -> Iterator[Floats]:
+        """P_II = (L⁻¹Qᵀ)_Iᵀ (L⁻¹Qᵀ)_I."""
+        Z = np.ascontiguousarray(self.vectors[:, rows])
+        together = max(ENTRIES // max(Z.size, 1), 1)
+        for _, below, inverse, _ in self._factors(self._checked(alphas)):
+            for start in range(0, len(below), together):
+                with one_blas_thread():
+                    halves = _forward(below[start : start + together], inverse[start : start + together], Z)
+                for half in halves.reshape(-1, *Z.shape):
+                    yield half.T @ half
+                del halves, half  # or they would stand beside the next ones
 
     # ---- L -----------------------------------------------------------------------------------------------------------
 
@@ -163,13 +189,20 @@ class RidgeBand(RidgeInverse):
         return image
 
 
-def _solved(below: Floats, inverse: Floats, Z: Floats) -> Floats:
-    """(LLᵀ)⁻¹ Z, of shape (λ, rows, targets)."""
+def _forward(below: Floats, inverse: Floats, Z: Floats) -> Floats:
+    """L⁻¹ Z, of shape (λ, blocks, rows of a block, targets)."""
     count, blocks, side = below.shape[:3]
     x = np.empty((count, blocks, side, Z.shape[1]))
     rows = Z.reshape(blocks, side, Z.shape[1])
     for k in range(blocks):
         x[:, k] = inverse[:, k] @ (rows[k] + below[:, k] @ x[:, k - 1] if k else rows[k])
+    return x
+
+
+def _solved(below: Floats, inverse: Floats, Z: Floats) -> Floats:
+    """(LLᵀ)⁻¹ Z, of shape (λ, rows, targets)."""
+    x = _forward(below, inverse, Z)
+    count, blocks = x.shape[:2]
     for k in range(blocks - 1, -1, -1):
         if k + 1 < blocks:
             x[:, k] += below[:, k + 1].swapaxes(1, 2) @ x[:, k + 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -57,6 +58,10 @@ class RidgeInverse(ABC):
     def diagonal(self, alphas: ArrayLike) -> Floats:
         """Pᵢᵢ, of shape (n, λ)."""
 
+    @abstractmethod
+    def blocks(self, rows: NDArray[np.intp], alphas: ArrayLike) -> Iterator[Floats]:
+        """P_II of these rows I, for one λ after the other."""
+
     def solve_and_diagonal(self, Y: ArrayLike, alphas: ArrayLike) -> tuple[Floats, Floats]:
         """The results of `solve` and of `diagonal`."""
         return self.solve(Y, alphas), self.diagonal(alphas)
@@ -65,6 +70,13 @@ class RidgeInverse(ABC):
     def answer_bytes(n: int, columns: int) -> int:
         """Bytes of the results for this number of columns, λ × targets."""
         return 8 * n * 3 * columns
+
+    def leave_out(self, rows: NDArray[np.intp], Y: ArrayLike, alphas: ArrayLike, solved: Floats) -> Floats:
+        """The predictions for `rows` by the model fitted without them, (rows, λ, targets); `solved` is from `solve`."""
+        residuals = solved[rows]
+        for i, block in enumerate(self.blocks(rows, alphas)):
+            residuals[:, i] = np.linalg.solve(block, residuals[:, i])
+        return columns(Y)[rows][:, None, :] - residuals / self.roots[rows, None, None]
 
     def leave_one_out(self, Y: ArrayLike, alphas: ArrayLike) -> Floats:
         """The predictions for each row by the model that is fitted without it, of shape (n, λ, targets)."""

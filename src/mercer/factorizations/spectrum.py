@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh, qr, svd
 
 from mercer.engine.backend import one_blas_thread
-from mercer.factorizations.inverse import RidgeInverse, columns, noise, partner, reflection, subtract_outer
+from mercer.factorizations.inverse import RidgeInverse, noise, partner, reflection, subtract_outer
 from mercer.operators.arrays import require_finite
 from mercer.planning import costs
 
@@ -134,13 +134,11 @@ class RidgeSpectrum(RidgeInverse):
             out[block] = np.square(Q) @ scales.T
         return out + np.outer(1 - self._unit**2, floor) if self.n_zeros else out
 
-    def leave_out(self, rows: NDArray[np.intp], Y: ArrayLike, alphas: ArrayLike, solved: Floats) -> Floats:
-        """The predictions for `rows` by the model fitted without them, (rows, λ, targets); `solved` is from `solve`."""
-        Q, predicted, s = self.rows(rows), solved[rows], self._unit[rows]
+    def blocks(self, rows: NDArray[np.intp], alphas: ArrayLike) -> Iterator[Floats]:
+        Q, s = self.rows(rows), self._unit[rows]
         projection = np.eye(len(rows)) - np.outer(s, s)
-        for i, (scale, floor) in enumerate(zip(*self._parts(alphas), strict=True)):
-            predicted[:, i] = np.linalg.solve((Q * scale) @ Q.T + floor * projection, predicted[:, i])
-        return columns(Y)[rows][:, None, :] - predicted / self.roots[rows, None, None]
+        for scale, floor in zip(*self._parts(alphas), strict=True):
+            yield (Q * scale) @ Q.T + floor * projection
 
     def rows(self, index: Any) -> Floats:
         """Q[index]."""

@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from mercer.engine.backend import spare_threads
 from mercer.errors import InvalidInput, message
 from mercer.events import StageDone, emit
-from mercer.factorizations.spectrum import RidgeSpectrum
+from mercer.factorizations import RidgeBand, RidgeInverse, RidgeSpectrum
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.parameters.comparable import comparable
 from mercer.numerals import counted
+from mercer.operators import Dense
 from mercer.points import as_rows, as_seed, available_memory, require, sample_rows
 from mercer.select.scorers import Scorer, accuracy, r2
 
@@ -123,7 +124,7 @@ def cross_validate_ridge(
     r"""e_S = (P_SS)⁻¹ (P y)_S with P = G − G11ᵀG/1ᵀG1 and G = (K + αI)⁻¹: the residuals on a held-out fold S.
 
     These are the residuals of ridge regression (with an unpenalised intercept) fitted without S, but no such fit is
-    made. One eigendecomposition of K in float64 gives G for all folds and all α.
+    made. One decomposition of K in float64 gives G for all folds and all α.
 
     Parameters
     ----------
@@ -259,15 +260,23 @@ def _scores(
     intercept: bool,
 ) -> Floats:
     """The score of each α (rows) on each fold (columns)."""
-    K = KernelOperator(kernel, X).astype(np.float64).toarray()
-    spectrum = RidgeSpectrum.of(np.ascontiguousarray(K), intercept=intercept)
-    # An indefinite matrix is replaced by the nearest positive semi-definite one.
-    spectrum = replace(spectrum, values=np.maximum(spectrum.values, 0.0))
-    solved = spectrum.solve(Y, alphas)
+    K = np.ascontiguousarray(KernelOperator(kernel, X).astype(np.float64).toarray())
+    inverse = _inverse(K, alphas, intercept, kernel.properties.definiteness.is_mercer)
+    solved = inverse.solve(Y, alphas)
     out = np.empty((len(alphas), len(parts)))
     for j, fold in enumerate(parts):
-        out[:, j] = scorer(Y[fold], spectrum.leave_out(fold, Y, alphas, solved), None).mean(axis=1)
+        out[:, j] = scorer(Y[fold], inverse.leave_out(fold, Y, alphas, solved), None).mean(axis=1)
     return out
+
+
+def _inverse(K: Floats, alphas: Floats, intercept: bool, mercer: bool) -> RidgeInverse:
+    """(K + αI)⁻¹ for every α; an indefinite matrix is overwritten, and gives way to the nearest semi-definite one."""
+    if mercer and RidgeBand.pays(len(K)):
+        band = RidgeBand.of(Dense(K, symmetric=True), intercept=intercept)
+        if np.all(band.solvable(alphas)):
+            return band
+    spectrum = RidgeSpectrum.of(K, intercept=intercept)
+    return replace(spectrum, values=np.maximum(spectrum.values, 0.0))
 
 
 # ---- checks and preparation of the input ----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from mercer.factorizations.subset_preconditioner import InverseWithout, SubsetIn
 from mercer.gram import rates
 from mercer.operators import Dense, Operator
 from mercer.planning.costs import held_out_ways
-from mercer.select import RidgeSpectrum
+from mercer.select import RidgeBand, RidgeInverse, RidgeSpectrum
 from mercer.solvers import (
     Cholesky,
     CholeskyFactor,
@@ -57,7 +57,7 @@ the smallest eigenvalue of K is not small relative to λ. Ten steps of both take
 SAFE_POWER = 40
 """K is rescaled if its largest entry is beyond 2^±40: float32 goes to 2^±126, but sums and products need a margin."""
 MANY = 60
-"""Above `LARGE` rows, one eigendecomposition serves this many folds × λ or more."""
+"""Above `LARGE` rows, one decomposition serves this many folds × λ or more."""
 TOL, CLOSER = 1e-7, 1e-8
 """Tolerance on the relative residual: it makes R² exact to about 1e-8 (measured: 3e-9), and 1e-6 is promised. `CLOSER`
 is for an intercept with an inverse, and costs a step or two: for an almost constant kernel (γ = 0.001, 200 rows) 1e-7
@@ -110,7 +110,7 @@ def held_out_predictions(
 
     Four ways give the same numbers.
 
-    * One eigendecomposition, and the block formula for the folds (`RidgeSpectrum.leave_out`): if each split trains on
+    * One decomposition, and the block formula for the folds (`RidgeInverse.leave_out`): if each split trains on
       all rows that it does not test, and this is predicted to be faster than a factor for each fold and λ (above 1500
       rows: if there are at least 60 of these).
     * Above 1500 rows: conjugate gradients on all systems at once. A step is one float32 product for all folds and λ.
@@ -147,7 +147,7 @@ def held_out_predictions(
     if not np.isfinite(np.sum(K)):
         return out
     if _leave_out_what_they_test(splits, n) and _one_decomposition_pays(n, splits, len(alphas)):
-        _by_spectrum(K, Y, splits, alphas, intercept, out)
+        _by_decomposition(K, Y, splits, alphas, intercept, out)
         return out
     if n > LARGE:
         K, alphas = _within_float32(K, alphas, buffers)
@@ -164,7 +164,7 @@ def held_out_predictions(
 
 
 def _one_decomposition_pays(n: int, splits: list[Split], shifts: int) -> bool:
-    """Whether one eigendecomposition for all folds and λ is predicted to be faster than a factor for each."""
+    """Whether one decomposition for all folds and λ is predicted to be faster than a factor for each."""
     systems, train = len(splits) * shifts, min((len(split.train) for split in splits), default=0)
     if n > LARGE:
         return systems >= MANY
@@ -201,17 +201,23 @@ def _predicted(values: Floats, dual: Floats, intercept: bool) -> Floats:
     return np.asarray(values[:, :-1] - values[:, -1:] * b + b)
 
 
-# ---- one eigendecomposition -----------------------------------------------------------------------------------------
+# ---- one decomposition ----------------------------------------------------------------------------------------------
 
 
-def _by_spectrum(K: Floats, Y: Floats, splits: list[Split], alphas: Floats, intercept: bool, out: list[Floats]) -> None:
-    spectrum = RidgeSpectrum.of(np.array(K, order="C"), intercept=intercept)
-    usable = np.flatnonzero(spectrum.solvable(alphas))
+def _by_decomposition(
+    K: Floats, Y: Floats, splits: list[Split], alphas: Floats, intercept: bool, out: list[Floats]
+) -> None:
+    inverse: RidgeInverse
+    if RidgeBand.pays(len(K)):
+        inverse = RidgeBand.of(Dense(K, symmetric=True), intercept=intercept)
+    else:
+        inverse = RidgeSpectrum.of(np.array(K, order="C"), intercept=intercept)
+    usable = np.flatnonzero(inverse.solvable(alphas))
     if not len(usable):
         return
-    solved = spectrum.solve(Y, alphas[usable])
+    solved = inverse.solve(Y, alphas[usable])
     for split, predicted in zip(splits, out, strict=True):
-        predicted[:, usable] = spectrum.leave_out(split.test, Y, alphas[usable], solved)
+        predicted[:, usable] = inverse.leave_out(split.test, Y, alphas[usable], solved)
 
 
 # ---- all systems at once --------------------------------------------------------------------------------------------

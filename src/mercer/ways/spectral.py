@@ -8,8 +8,8 @@ condition                                                           decompositio
 the kernel is a Mercer kernel, every λ > 0, the search for a        singular values of F: O(n r²), 8nr bytes a copy
 factor takes a seventh of the time of the other rows, and K = FFᵀ
 with r < n/5 columns, up to its rounding or 10⁻⁹ λ
-no folds are left out, n > 500, the engine is compiled, and a band  a band, K = QBQᵀ: 8/3 n³ operations in products of
-is predicted to be faster than eigenvectors                         tiles, 100n² for each λ, 12n² bytes
+n > 500, the engine is compiled, and a band is predicted to be      a band, K = QBQᵀ: 8/3 n³ operations in products of
+faster than eigenvectors                                            tiles, 100n² for each λ, 12n² bytes
 otherwise                                                           eigenvectors by LAPACK: O(n³), 24n² bytes
 ==================================================================  ================================================
 
@@ -37,7 +37,7 @@ from mercer.ways.report import Report
 __all__ = ["eigen_seconds", "one_decomposition_pays", "ridge_inverse"]
 
 SMALL = 500
-"""Up to this many rows, eigenvectors are always computed, because they serve folds too."""
+"""Up to this many rows, eigenvectors are always computed: a band would save little."""
 TRIAL_SHARE = 0.15
 """Share of the time of the other decompositions that the search for a factor may take."""
 FACTOR_SHARE = 5
@@ -56,19 +56,18 @@ def ridge_inverse(
     *,
     intercept: bool,
     mercer: bool,
-    folds: bool,
+    fold: int,
     report: Report,
     require: Callable[[int], None],
 ) -> RidgeInverse:
     """P for all λ by the method of the table; `require` raises if the budget does not allow this many bytes.
 
-    With `folds` it is a `RidgeSpectrum`, which can leave out many rows at once.
+    `fold` is the most rows that are left out together, 0 or 1 for leave-one-out.
     """
     n, least, d, shifts = K.shape[0], float(alphas.min()), max(report.d, 1), len(np.unique(alphas))
     machine = rates.machine(lambda machine: costs.eigenvectors(machine, n))
-    ways = predicted_ways(
-        machine, n, d, shifts, factor=mercer and least > 0, band=not folds and engine().capabilities.compiled
-    )
+    band = engine().capabilities.compiled
+    ways = predicted_ways(machine, n, d, shifts, factor=mercer and least > 0, band=band)
     if "factor" in ways:
         with report.stage("factor"):
             F = _factor(K, 1.0 if weights is None else float(weights.max()), least, report.room)
@@ -81,7 +80,7 @@ def ridge_inverse(
     if ways.get("band", np.inf) < ways.get("eigenvectors", np.inf):
         whole = 8 * n * n if K.kernel.prefers_large_blocks else 0  # such a matrix is cheaper as a whole than in parts
         report.method = f"reduction to a band ({human(12 * n * n)})"
-        require(RidgeBand.bytes(n) + whole)
+        require(RidgeBand.bytes(n, fold) + whole)
         _predict(K, report, n * n / 2 * machine.pair(d, 8) + costs.band(machine, n, 0), "band")
         with report.stage("band"):
             return RidgeBand.of(Dense(K.toarray()) if whole else K, weights, intercept=intercept)

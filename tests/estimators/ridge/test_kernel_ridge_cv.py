@@ -219,7 +219,7 @@ def test_a_factor_of_small_rank_leads_to_the_same_place(data, weights, monkeypat
 
 @pytest.mark.skipif(not backend.is_native(), reason="the band is a method of the compiled module only")
 @pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("cv", [None, "gcv"])
+@pytest.mark.parametrize("cv", [None, "gcv", 3])
 def test_a_band_leads_to_the_same_place(data, weights, monkeypatch, intercept, cv):
     X, y = data
     Y, alphas = np.column_stack([y, X[:, 1]]), [1e-2, 1.0, 30.0]
@@ -232,8 +232,6 @@ def test_a_band_leads_to_the_same_place(data, weights, monkeypatch, intercept, c
     np.testing.assert_allclose(band.predict(X), full.predict(X), atol=1e-8)
     if cv is None:
         np.testing.assert_allclose(band.loo_predictions_, full.loo_predictions_, rtol=0, atol=1e-10)
-    model = KernelRidgeCV(KERNEL, alphas, cv=3).fit(X, y)  # folds are for the eigenvectors
-    assert "eigendecomposition" in model.report_.method
 
 
 @pytest.mark.skipif(not backend.is_native(), reason="the band is a method of the compiled module only")

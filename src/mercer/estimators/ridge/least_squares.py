@@ -221,9 +221,9 @@ class RidgeEstimator(Compressible):
         return report.residual <= self.tol
 
     def _inverse(
-        self, K: KernelOperator, weights: np.ndarray | None, alphas: np.ndarray, report: Report, folds: bool = False
+        self, K: KernelOperator, weights: np.ndarray | None, alphas: np.ndarray, report: Report, fold: int = 0
     ) -> RidgeInverse:
-        """The decomposition of K that serves all λ, within the memory budget."""
+        """The decomposition of K that serves all λ and folds of so many rows, within the memory budget."""
         self._kernel_size(K)  # refuses values that are not finite
         report.reason = f"one for all {len(np.unique(alphas))} α"
         return ridge_inverse(
@@ -232,7 +232,7 @@ class RidgeEstimator(Compressible):
             alphas,
             intercept=self.fit_intercept,
             mercer=self.kernel_.properties.definiteness.is_mercer,
-            folds=folds,
+            fold=fold,
             report=report,
             require=lambda need: self._require(need, SAMPLE, report),
         )

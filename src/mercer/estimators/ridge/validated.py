@@ -17,7 +17,7 @@ from mercer.kernels import Kernel
 from mercer.mixins import ClassifierMixin, RegressorMixin
 from mercer.points import Space, count, rows_of, take
 from mercer.schemas import NON_NEGATIVE, Array, Record, Schema, Texts
-from mercer.select import RidgeInverse, RidgeSpectrum, Scorer, default_alphas
+from mercer.select import RidgeInverse, Scorer, default_alphas
 from mercer.ways.report import Report
 
 __all__ = ["GivenLabels", "GivenValues", "ValidatedLeastSquares", "Validation", "by_scorer"]
@@ -203,14 +203,14 @@ class ValidatedLeastSquares(RidgeEstimator):
         n, targets = task.Y.shape
         K, report = self._begin(task.X, task.weights, kernel)
         self._require(RidgeInverse.answer_bytes(n, len(grid) * targets), "try fewer α", report)
+        largest = max((len(fold) for fold in task.folds or []), default=0)
         if self.solver == "nystroem":
-            largest = max((len(fold) for fold in task.folds or []), default=0)
             self._require(24 * largest**2, "set cv=None", report)  # the inverse of a fold's part of P
             report.reason, answers = f"one for all {len(grid)} α", RidgeInverse.answer_bytes(n, len(grid) * targets)
             way = self._on_landmarks(K, task.X, task.Y, task.weights, grid, report)
             inverse: RidgeInverse = way.spectrum(2 * answers)  # the scorer has arrays of its own
         else:
-            inverse = self._inverse(K, task.weights, grid, report, folds=task.folds is not None)
+            inverse = self._inverse(K, task.weights, grid, report, largest)
         usable = inverse.solvable(grid)
         scores = np.full((len(grid), targets if self.alpha_per_target else 1), np.nan)
         predictions = np.full((n, len(grid), targets), np.nan) if self.cv is None else None
@@ -241,7 +241,6 @@ class ValidatedLeastSquares(RidgeEstimator):
             return task.scorer(task.Y, left_out, task.weights), left_out
         if task.folds is None:
             return -inverse.generalised(task.Y, alphas), None
-        assert isinstance(inverse, RidgeSpectrum)  # the folds need it
         solved, scores = inverse.solve(task.Y, alphas), []
         for fold in task.folds:
             predicted = inverse.leave_out(fold, task.Y, alphas, solved)
