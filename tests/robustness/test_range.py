@@ -12,8 +12,8 @@ from mercer.errors import InvalidInput
 from mercer.estimators.discriminant import gaussian_classes
 from mercer.gram.reach import holds
 from mercer.kernels import Cosine, Formula, Gaussian, Laplace, Linear, Matern, Polynomial, trace
+from mercer.select import held_out
 from mercer.testing import assert_close
-from mercer.ways import held_out
 
 RNG = np.random.default_rng(0)
 LARGE = (RNG.uniform(-1, 1, (60, 5)) * 5e6).astype(np.float32)

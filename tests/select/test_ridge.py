@@ -8,14 +8,16 @@ from sklearn.metrics import r2_score
 
 from mercer import KernelRidge, KernelRidgeClassifier
 from mercer.errors import InvalidInput
+from mercer.factorizations import RidgeBand, RidgeSpectrum, band
 from mercer.gram import KernelOperator
 from mercer.kernels import Constant, Gaussian, Laplace, Linear
 from mercer.select import (
-    RidgeSpectrum,
     cross_validate_ridge,
     default_alphas,
     default_kernels,
     default_sequence_kernels,
+    held_out,
+    ridge,
 )
 from mercer.select.ridge import _folds
 
@@ -38,14 +40,17 @@ def honest(kernel, alpha, y, folds, task, intercept):
     return np.mean(scores), np.std(scores)
 
 
-@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("way", ["eigenvectors", "band", "together"])
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("case", ["regression", "two targets", "classification", "two classes"])
-def test_the_scores_are_those_of_an_honest_loop(case, intercept, many, monkeypatch):
-    """By eigenvectors and, as of many rows, by a band."""
-    if many:
-        monkeypatch.setattr("mercer.factorizations.band.WORTHWHILE", 1)
-        monkeypatch.setattr(RidgeSpectrum, "of", None)
+def test_the_scores_are_those_of_an_honest_loop(case, intercept, way, monkeypatch):
+    """By eigenvectors and, as of many rows, by a band or by steps for all folds and α together."""
+    monkeypatch.setattr(band, "WORTHWHILE", 1 if way == "band" else len(X) + 1)
+    monkeypatch.setattr(held_out, "LARGE", 50 if way == "together" else len(X))
+    monkeypatch.setattr(held_out, "_one_decomposition_pays", lambda *_: way != "together")
+    taken = {"eigenvectors": (RidgeSpectrum, "of"), "band": (RidgeBand, "of"), "together": (held_out, "_Together")}
+    for other in taken.keys() - {way}:
+        monkeypatch.setattr(*taken[other], None)
     task = "classification" if "class" in case else "regression"
     y = {"regression": Y, "two targets": np.column_stack([Y, X[:, 1] ** 2]), "classification": LABELS}.get(
         case, LABELS == "b"
@@ -57,19 +62,29 @@ def test_the_scores_are_those_of_an_honest_loop(case, intercept, many, monkeypat
     by_text = {repr(kernel): kernel for kernel in KERNELS}
     for row in search.table:
         mean, std = honest(by_text[row.kernel], row.alpha, y, folds, task, intercept)
-        np.testing.assert_allclose([row.mean, row.std], [mean, std], atol=1e-8)
+        np.testing.assert_allclose([row.mean, row.std], [mean, std], atol=1e-6 if way == "together" else 1e-8)
     assert search.best_score == max(row.mean for row in search.table) or search.table[0].mean == search.best_score
 
 
-def test_an_indefinite_kernel_of_many_rows_is_the_nearest_semidefinite_one(monkeypatch):
-    kernel, found = "tanh(2.0 * dot - 1.0)", []
-    for rows in (1, 1 << 30):
-        monkeypatch.setattr("mercer.factorizations.band.WORTHWHILE", rows)
-        found.append(cross_validate_ridge(X, Y, [kernel], ALPHAS).table)
-    assert found[0] == found[1]
-    singular = cross_validate_ridge(1e9 * X, Y, ["linear"], [1e-4])  # α is rounding
-    monkeypatch.setattr("mercer.factorizations.band.WORTHWHILE", 1)
-    assert cross_validate_ridge(1e9 * X, Y, ["linear"], [1e-4]).table == singular.table
+def test_an_indefinite_or_singular_matrix_is_the_nearest_semidefinite_one(monkeypatch):
+    """The first is not solved as it stands, and of the second α is rounding."""
+    values, vectors = np.linalg.eigh(np.tanh(2.0 * X @ X.T - 1.0))
+    nearest, folds = (vectors * np.maximum(values, 0.0)) @ vectors.T, _folds(None, 90, 5, 0)
+    solved, found = held_out.held_out_predictions, []
+    monkeypatch.setattr(
+        ridge, "held_out_predictions", lambda *given, **_: found.append(solved(*given, **_)) or found[0]
+    )
+    (row,) = cross_validate_ridge(X, Y, ["tanh(2.0 * dot - 1.0)"], [0.1], fit_intercept=False).table
+    assert not found
+    scores = []
+    for fold in folds:
+        rest = np.setdiff1d(np.arange(90), fold)
+        model = KernelRidge("precomputed", 0.1).fit(nearest[np.ix_(rest, rest)], Y[rest])
+        scores.append(r2_score(Y[fold], model.predict(nearest[np.ix_(fold, rest)])))
+    assert row.mean == pytest.approx(np.mean(scores), abs=1e-6)
+    (row,) = cross_validate_ridge(1e9 * X, Y, ["linear"], [1e-4]).table
+    assert np.isnan(found[0]).any()
+    assert np.isfinite(row.mean)
 
 
 def test_folds_part_the_rows_and_keep_the_classes():

@@ -21,9 +21,9 @@ from mercer import SVC, KernelPCA, KernelRidge, KernelRidgeClassifier, KernelSea
 from mercer.errors import Cancelled, InvalidInput
 from mercer.events import Cancel, StageDone, TilesDone
 from mercer.kernels import Function, Gaussian, Kernel, Laplace, Precomputed
+from mercer.select import held_out
+from mercer.select.held_out import Split, held_out_predictions
 from mercer.testing import assert_close
-from mercer.ways import held_out
-from mercer.ways.held_out import Split, held_out_predictions
 
 GRID = {"kernel__gamma": [0.01, 0.1, 1.0], "alpha": [1e-3, 0.1, 10.0]}
 

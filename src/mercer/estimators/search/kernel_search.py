@@ -28,8 +28,8 @@ from mercer.kernels import Kernel
 from mercer.kernels.parameters.comparable import comparable
 from mercer.points import count, fingerprint
 from mercer.schemas import COLUMNS, Array, Count, Part, Schema, Value
+from mercer.select.held_out import Split
 from mercer.version import __version__
-from mercer.ways.held_out import Split
 
 __all__ = ["KernelSearchCV"]
 
@@ -41,7 +41,7 @@ class KernelSearchCV(CalledBack, Atomic, ForeignArrays, NamedParameters, GridSea
 
     If the estimator is `KernelRidge` or `KernelRidgeClassifier`, by itself or as the last step of a pipeline, and
     candidates differ in kernel and λ, one kernel matrix serves all folds and all λ of a kernel, and the systems of all
-    of these are solved together (`mercer.ways.held_out`). Scores are those of single fits to 1e-6 or better. All
+    of these are solved together (`mercer.select.held_out`). Scores are those of single fits to 1e-6 or better. All
     other estimators are fitted candidate by candidate, with everything else below.
 
     Parameters

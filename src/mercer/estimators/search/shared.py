@@ -17,7 +17,7 @@ from mercer.estimators.ridge.validated import GivenLabels, GivenValues
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
 from mercer.points import joined, parse_memory
-from mercer.ways.held_out import Buffers, Split, held_out_bytes, held_out_predictions
+from mercer.select.held_out import Buffers, Split, held_out_bytes, held_out_predictions
 
 __all__ = ["SharedRidge", "shared_ridge", "why_not_shared"]
 

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from mercer.factorizations import RidgeBand, RidgeInverse, RidgeSpectrum
 from mercer.factorizations.deflated import Deflated
 from mercer.factorizations.pivoted_cholesky import pivoted_cholesky
 from mercer.factorizations.subset_preconditioner import InverseWithout, SubsetInverse
 from mercer.gram import rates
 from mercer.operators import Dense, Operator
 from mercer.planning.costs import held_out_ways
-from mercer.select import RidgeBand, RidgeInverse, RidgeSpectrum
 from mercer.solvers import (
     Cholesky,
     CholeskyFactor,
