@@ -111,6 +111,19 @@ def test_probabilities_are_the_integral(m, s):
     assert found == pytest.approx(float(expected), abs=1e-9)
 
 
+@pytest.mark.parametrize("kernel", ["linear", "gaussian", "polynomial"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_likelihood_at_the_fits_parameters_is_the_fits(kernel, classes, tmp_path):
+    """Of rows far from the border σ(f) is the label but for rounding, and α has either sign."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_t(1.5, size=(60, 2)) * 3
+    model = GaussianProcessClassifier(kernel).fit(X, (X[:, 0] > 0) * 1 + (X[:, 0] > 3) * (classes - 2))
+    mercer.save(model, tmp_path / "m")
+    assert np.abs(model.dual_coef_).min() < 1e-15
+    for one in (model, mercer.load(tmp_path / "m")):
+        assert one.log_marginal_likelihood(one.theta_) == pytest.approx(model.log_marginal_likelihood_value_, rel=1e-9)
+
+
 def test_many_classes_are_each_set_against_the_rest():
     X, y = load_iris(return_X_y=True)
     model = GaussianProcessClassifier(3.0 * Gaussian(0.3), optimize=False).fit(X, y)

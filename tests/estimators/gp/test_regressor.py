@@ -146,6 +146,17 @@ def test_a_quarter_of_the_rows_comes_first_and_changes_no_optimum(monkeypatch):
     assert model.theta_ == pytest.approx(GaussianProcessRegressor("gaussian(gamma=1.0)").fit(X, y).theta_, abs=1e-2)
 
 
+@pytest.mark.parametrize("exact", [[0], [0, 3, 5], range(6)])
+def test_rows_without_noise_are_interpolated(exact):
+    X, y = np.arange(6.0)[:, None], np.array([0.0, 1.0, -1.0, 0.5, 2.0, 1.0])
+    alpha = np.full(6, 0.1)
+    alpha[list(exact)] = 0.0
+    model = GaussianProcessRegressor("gaussian(gamma=0.5)", noise=0.0, alpha=alpha, optimize=False, amplitude=False)
+    K = np.exp(-0.5 * (X - X.T) ** 2)
+    np.testing.assert_allclose(model.fit(X, y).predict(X), K @ np.linalg.solve(K + np.diag(alpha), y), atol=1e-10)
+    np.testing.assert_allclose(model.predict(X)[list(exact)], y[list(exact)], atol=1e-10)
+
+
 def test_samples_have_the_posterior_law(data):
     X, y, new = data
     model = GaussianProcessRegressor(noise=0.1, normalize_y=True).fit(X, y)
@@ -210,6 +221,8 @@ def test_refusals(data, options, says):
 
 def test_refusals_of_methods(data):
     X, y, new = data
+    with pytest.raises(InvalidInput, match="give y in another unit"):
+        GaussianProcessRegressor().fit(X, 1e170 * y)
     with pytest.raises(MemoryExceeded):
         GaussianProcessRegressor(memory=1000).fit(X, y)
     model = GaussianProcessRegressor(optimize=False).fit(X, y)

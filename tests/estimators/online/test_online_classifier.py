@@ -368,3 +368,13 @@ def test_the_kernel_chooses_the_strategy():
     other = OnlineKernelClassifier("laplace").fit(X, y)
     assert 'strategy="project"' in other.report_.reason
     assert other.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize(("size", "eta"), [(1e4, 1e-6), (1e8, 1e-9), (1e12, 0.1)])
+def test_rows_in_the_span_are_projected_whatever_their_size(size, eta):
+    """Their distances from it are rounding, which an η of another unit does not tell."""
+    for seed in range(8):
+        X = np.random.default_rng(seed).standard_normal((300, 3)) * size
+        y = X[:, 0] * X[:, 1] > 0
+        model = OnlineKernelClassifier("linear", strategy="project", eta=eta, shuffle=False, n_passes=1).fit(X, y)
+        assert len(model.X_fit_) == 3

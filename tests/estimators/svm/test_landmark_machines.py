@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 from mercer import SVC, SVR, Nystroem, load, save
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
-from mercer.kernels import Gaussian, Precomputed
+from mercer.kernels import Gaussian, GlobalAlignment, Precomputed, SetKernel, Spectrum
 
 X, Y = load_iris(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -49,6 +49,28 @@ def test_near_the_exact_machine(y, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "m").decision_function(X), near.decision_function(X))
     small = near.compress(15)
     assert np.mean(small.predict(X) == y) > 0.9
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-4])
+def test_the_intercept_is_nearly_free_whatever_the_kernels_size(scale):
+    rng = np.random.default_rng(0)
+    rows, y = rng.standard_normal((200, 2)), rng.random(200) < 0.2
+    near = SVC(1.0, scale * Gaussian(0.5), solver="nystroem", landmarks=rows).fit(rows, y)
+    exact = SVC(1.0, scale * Gaussian(0.5)).fit(rows, y)
+    np.testing.assert_allclose(near.decision_function(rows), exact.decision_function(rows), atol=0.1)
+
+
+@pytest.mark.parametrize("machine", [SVC, SVR])
+@pytest.mark.parametrize("kernel", [Spectrum(2), SetKernel(Gaussian(0.5)), GlobalAlignment()], ids=repr)
+def test_landmarks_are_any_objects(machine, kernel):
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("ACGT"), 12)) for _ in range(40)]
+    rows = words if isinstance(kernel, Spectrum) else [rng.standard_normal((5, 2)) + i % 2 for i in range(40)]
+    y = np.arange(40) % 2
+    near, exact = (machine(kernel=kernel, solver=way).fit(rows, y) for way in ("nystroem", "exact"))
+    assert near.restricted_
+    scores = [getattr(model, "decision_function", model.predict)(rows) for model in (near, exact)]
+    np.testing.assert_allclose(*scores, atol=0.2)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])

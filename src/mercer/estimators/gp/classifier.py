@@ -182,7 +182,8 @@ class GaussianProcessClassifier(GaussianProcess, ScoreClassifier):
         return self
 
     def _likelihood(self) -> LaplaceLikelihood:
-        Y = np.asarray(self.dual_coef_ > 0, np.float64)  # α = y − σ(f̂)
+        # α = y − σ(f̂), whose sign is rounding where σ(f̂) is almost y.
+        Y = np.asarray(self.dual_coef_ + expit(self.latent_) > 0.5, np.float64)
         return LaplaceLikelihood(Covariance(self.kernel_, tuple(self.parameter_names_), self.X_fit_), Y)
 
     # ---- predictions -------------------------------------------------------------------------------------------------

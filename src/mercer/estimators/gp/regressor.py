@@ -28,6 +28,8 @@ __all__ = ["GaussianProcessRegressor"]
 
 MOST_EXACT = 10_000
 """Rows up to which the likelihood is exact: an evaluation takes n³ operations, a trillion."""
+LARGEST = 1e150
+"""The largest |y|, whose squares are summed."""
 _posteriors: WeakKeyDictionary[Any, tuple[Any, Posterior]] = WeakKeyDictionary()
 """The posterior of each model, with the coefficients that it belongs to: its factor serves all later calls."""
 
@@ -194,7 +196,7 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         """
         self._check()
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True)
-        self.y_fit_ = y = np.asarray(y, np.float64)
+        self.y_fit_ = y = self._targets(y)
         mean, self.y_scale_ = self._normalisation(y)
         Z = ((y - mean) / self.y_scale_).reshape(len(y), -1)
         _, report = self._begin(X)
@@ -224,9 +226,7 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         self.noise_ = noise if likelihood.noise else self.noise_
         self.kernel_ = likelihood.covariance.kernel_at(own)
         report.kernel = repr(self.kernel_)
-        variance = self.noise_ + variances
-        self.alpha_ = float(np.mean(variance))
-        weights = None if np.ndim(variance) == 0 else self.alpha_ / variance
+        self.alpha_, weights = weighted(self.noise_ + variances)
         K = KernelOperator(self.kernel_, X, dtype=np.float64)
         self._solve_targets(K, Z, weights, np.full(Z.shape[1], self.alpha_), report)
         self.dual_coef_, self.intercept_ = (self.dual_coef_ * self.y_scale_).reshape(y.shape), mean
@@ -260,6 +260,14 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         if self.sample is None or int(self.sample) >= len(likelihood.Y):
             return likelihood
         return likelihood.part(int(self.sample), self._seed()) or likelihood
+
+    def _targets(self, y: Any) -> np.ndarray:
+        """y in float64, with squares that it holds."""
+        y = np.asarray(y, np.float64)
+        if (largest := float(np.abs(y).max())) > LARGEST:
+            given = f"a target of {largest:.1e}, whose square float64 does not hold"
+            raise InvalidInput(message(type(self).__name__, given, "give y in another unit"))
+        return y
 
     def _normalisation(self, y: np.ndarray) -> tuple[Any, Any]:
         """What is subtracted from y, and what it is divided by."""
@@ -373,3 +381,15 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
     def _restate(self, vectors: Any, B: np.ndarray) -> None:
         super()._restate(vectors, B)
         del self.y_fit_
+
+
+def weighted(variance: Any) -> tuple[float, np.ndarray | None]:
+    """The mean of the variances of rows, and their weights under it; a row without noise has what rounding makes of it.
+
+    >>> weighted(np.array([1.0, 3.0])), weighted(0.5)
+    ((2.0, array([2.        , 0.66666667])), (0.5, None))
+    """
+    mean = float(np.mean(variance))
+    if not np.ndim(variance) or not mean:
+        return mean, None
+    return mean, mean / np.maximum(variance, np.finfo(float).eps * mean)

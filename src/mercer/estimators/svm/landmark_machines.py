@@ -34,12 +34,17 @@ CHUNK = 1 << 22
 GAP = 10.0
 """Tolerance of the relative duality gap, over `tol`. With 300 landmarks on letter and 500 on USPS the test errors for
 gaps of 0.1, 0.01 and 0.003 were within 0.2 points of one another: the error of the landmarks is much larger."""
+FREE = 100.0
+"""nC s² at least, so that the penalty of an intercept near 1 is small beside the losses, too, where K or C is small."""
 TOO_MUCH = 0.5
 """A share of the trace of K that the landmarks leave out, beyond which the answer may be worthless."""
 
 
 class LandmarkMachine(SupportVectorMachine):
-    """min ½‖f‖² + b²/2s² + C Σᵢ wᵢ ℓᵢ(f(xᵢ) + b) over f in the span of m landmarks, s² the mean of ‖φ‖².
+    """min ½‖f‖² + b²/2s² + C Σᵢ wᵢ ℓᵢ(f(xᵢ) + b) over f in the span of m landmarks, s² = max(mean ‖φ‖², 100/nC).
+
+    So b = 1 costs ½ of the mean of ‖φ‖² and at most nC/200, a small share of the losses: a larger s² would be nearer to
+    no penalty, and take more passes (three times as many for ten times s²).
 
     f(x) = ⟨w, φ(x)⟩ with φ(x) = K_mm^(−½) k_m(x): a linear machine on explicit features, of which b is a constant one.
     """
@@ -108,7 +113,8 @@ class LandmarkMachine(SupportVectorMachine):
                 among, entries = np.asarray(K.block(landmarks, landmarks)), K.X.dtype
             else:
                 among = KernelOperator(self.kernel_, landmarks, dtype=np.float64).toarray()
-                entries = getattr(landmarks, "dtype", np.dtype(np.float64))
+                objects = self.kernel_.space.objects
+                entries = np.float64 if objects else getattr(landmarks, "dtype", np.float64)
             eps = max(float(np.finfo(kind).eps) for kind in (entries, dtype))  # of what the root will multiply
             root, rank = inverse_root(among, eps)
         with report.stage("features"):
@@ -116,7 +122,7 @@ class LandmarkMachine(SupportVectorMachine):
             features = K.x.scratch((K.shape[0], len(root) + 1), dtype)
             between.features(root, out=features[:, :-1])
             squares = np.einsum("ij,ij->i", features[:, :-1], features[:, :-1], dtype=np.float64)
-            features[:, -1] = np.sqrt(squares.mean()) or 1.0
+            features[:, -1] = np.sqrt(max(float(squares.mean()), FREE / (len(features) * self._checked_number("C"))))
         own = np.asarray(K.diagonal(), np.float64)
         lost = max(1 - float(squares.sum() / own.sum()), 0.0) if own.sum() > 0 else 0.0
         report.method = f"{counted(len(root), 'landmark')}, dual coordinate descent on their Nyström features"

@@ -51,8 +51,8 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
     solver : {"auto", "exact", "nystroem"}, default "auto"
         "exact" is LIBSVM's optimum; "nystroem" an approximation for many rows, f in the span of m landmarks, by dual
         coordinate descent on their explicit features: O(n m) memory and O(n m) time a pass. There ten times `tol` is
-        what primal and dual objective may differ by, relative to the primal, and b has a small penalty (b²/2s², s² the
-        mean of k(x, x)).
+        what primal and dual objective may differ by, relative to the primal, and b has a small penalty: b²/2s², s² the
+        mean of k(x, x) in the landmarks' span, but at least 100/nC.
         "auto" takes landmarks, with a warning, if K in float32 would take more than five times the `memory`.
     n_landmarks : int or None, default None
         m of "nystroem"; None is 1000, or what the memory allows.

@@ -75,6 +75,10 @@ class Learner(ABC, Generic[L]):
             raise InvalidInput(message(type(self).__name__, repr(self), do))
 
 
+ROUNDING = 1e-12
+"""A squared distance from the span below this share of k(x, x) is rounding, as of 1000 products."""
+
+
 class Basis:
     """Orthonormal functions v = W k(dictionary, ·) of the dictionary's span; W, lower triangular, grows with it.
 
@@ -99,6 +103,11 @@ class Basis:
     def V(self) -> Floats:
         """The coordinates of the chunk's rows in columns."""
         return self._V[: self.size]
+
+    @property
+    def outside(self) -> Floats:
+        """`left`, and 0 for rows that are in the span up to rounding."""
+        return np.where(self.left > ROUNDING * np.diagonal(self.own), self.left, 0.0)
 
     def admit(self, j: int) -> Floats:
         """Add row j of the chunk; return the new coordinate of the chunk's rows, which is 0 for the rows before j.

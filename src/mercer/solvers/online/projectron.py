@@ -90,7 +90,7 @@ class Projectron(Learner[ProjectronState]):
             joins = False
             if margin <= 0:
                 mistakes += 1
-                joins = basis.left[j] > self.eta**2 and basis.size < self.budget
+                joins = basis.outside[j] > self.eta**2 and basis.size < self.budget
             run.update(j, int(targets[j]), r, 1.0 if margin <= 0 else self._rate(run, j, margin), joins)
             projected += not joins
             at = j + 1
@@ -107,7 +107,7 @@ class Projectron(Learner[ProjectronState]):
     def _next(self, run: _Visit, at: int, labels: Integers) -> tuple[int, int, float] | None:
         """The next row that updates f, with its rival and its margin; None if there is no such row."""
         margins, rivals = ahead(run.F[at:], labels[at:])
-        far = np.sqrt(run.basis.left[at:]) / self.eta
+        far = np.sqrt(run.basis.outside[at:]) / self.eta
         found = np.flatnonzero((margins <= 0) | ((margins < 1) & (1 - margins >= far) & (run.squares[at:] > 0)))
         if not len(found):
             return None
@@ -116,7 +116,7 @@ class Projectron(Learner[ProjectronState]):
 
     def _rate(self, run: _Visit, j: int, margin: float) -> float:
         loss, square = 1 - margin, float(run.squares[j])
-        return min(1.0, loss / square, 2 * (loss - float(np.sqrt(run.basis.left[j])) / self.eta) / square)
+        return min(1.0, loss / square, 2 * (loss - float(np.sqrt(run.basis.outside[j])) / self.eta) / square)
 
     def coefficients(self, state: ProjectronState, averaged: bool = False) -> Floats:
         theta = state.theta - state.U / max(state.steps, 1) if averaged else state.theta

@@ -13,9 +13,6 @@ from mercer.solvers.online.learner import Basis, ChunkKernel, Floats, Learner, e
 
 __all__ = ["QuantisedLMS", "QuantisedState", "RecursiveLeastSquares", "RecursiveState"]
 
-ROUNDING = 1e-12
-"""A squared distance from the span below this share of k(x, x) is rounding, as of 1000 products."""
-
 
 @dataclass(frozen=True)
 class RecursiveState(State):
@@ -94,9 +91,9 @@ class RecursiveLeastSquares(Learner[RecursiveState]):
     ) -> tuple[RecursiveState, NDArray[np.intp]]:
         basis, full = Basis(state.W, chunk), 0
         # A row in the span, up to rounding, adds no direction.
-        least = max(self.nu, ROUNDING) * np.diagonal(basis.own)
+        least = self.nu * np.diagonal(basis.own)
         at = 0
-        while len(new := np.flatnonzero(basis.left[at:] > least[at:])):
+        while len(new := np.flatnonzero(basis.outside[at:] > least[at:])):
             if basis.size >= self.budget:
                 full = len(new)
                 break
