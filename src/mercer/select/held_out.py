@@ -56,8 +56,10 @@ the smallest eigenvalue of K is not small relative to λ. Ten steps of both take
 """
 SAFE_POWER = 40
 """K is rescaled if its largest entry is beyond 2^±40: float32 goes to 2^±126, but sums and products need a margin."""
-MANY = 60
-"""Above `LARGE` rows, one decomposition serves this many folds × λ or more."""
+MANY = 0.15
+"""Above `LARGE` rows, one decomposition serves this many right-hand sides a row or more, of all folds, λ and targets:
+with 10 targets it breaks even at 30 to 60 folds × λ of 2000 and 3000 rows, and with one not below 130.
+"""
 TOL, CLOSER = 1e-7, 1e-8
 """Tolerance on the relative residual: it makes R² exact to about 1e-8 (measured: 3e-9), and 1e-6 is promised. `CLOSER`
 is for an intercept with an inverse, and costs a step or two: for an almost constant kernel (γ = 0.001, 200 rows) 1e-7
@@ -112,7 +114,7 @@ def held_out_predictions(
 
     * One decomposition, and the block formula for the folds (`RidgeInverse.leave_out`): if each split trains on
       all rows that it does not test, and this is predicted to be faster than a factor for each fold and λ (above 1500
-      rows: if there are at least 60 of these).
+      rows: if there are many of these and of the targets).
     * Above 1500 rows: conjugate gradients on all systems at once. A step is one float32 product for all folds and λ.
       One pivoted Cholesky approximation of K is the preconditioner, and residuals are in float64.
     * If these would converge slowly (a small λ, and a K without a good approximation of small rank): the same iteration
@@ -146,7 +148,7 @@ def held_out_predictions(
     out = [np.full((len(split.test), len(alphas), Y.shape[1]), np.nan) for split in splits]
     if not np.isfinite(np.sum(K)):
         return out
-    if _leave_out_what_they_test(splits, n) and _one_decomposition_pays(n, splits, len(alphas)):
+    if _leave_out_what_they_test(splits, n) and _one_decomposition_pays(n, splits, len(alphas), Y.shape[1] + intercept):
         _by_decomposition(K, Y, splits, alphas, intercept, out)
         return out
     if n > LARGE:
@@ -163,11 +165,11 @@ def held_out_predictions(
     return out
 
 
-def _one_decomposition_pays(n: int, splits: list[Split], shifts: int) -> bool:
+def _one_decomposition_pays(n: int, splits: list[Split], shifts: int, sides: int) -> bool:
     """Whether one decomposition for all folds and λ is predicted to be faster than a factor for each."""
     systems, train = len(splits) * shifts, min((len(split.train) for split in splits), default=0)
     if n > LARGE:
-        return systems >= MANY
+        return systems * sides >= MANY * n
     machine = rates.machine(lambda machine: min(held_out_ways(machine, n, train, systems).values()))
     found = held_out_ways(machine, n, train, systems)
     return found["eigenvectors"] < found["cholesky"]

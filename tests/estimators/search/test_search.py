@@ -188,6 +188,7 @@ def test_sample_weights_are_plain_fits(data):
 def test_many_rows_are_solved_together(monkeypatch, steps, sharing, cv):
     X, y = make_friedman1(450, 5, noise=0.5, random_state=1)
     monkeypatch.setattr(held_out, "LARGE", 300)
+    monkeypatch.setattr(held_out, "MANY", np.inf)
     monkeypatch.setattr(held_out, "STEPS_A_ROW", steps)
     monkeypatch.setattr(held_out, "SHARING", sharing)
     searched(KernelRidge("gaussian", fit_intercept=True), GRID, X, y, cv=cv)
@@ -204,6 +205,7 @@ def test_each_method_by_brute_force(monkeypatch, method, gamma, alpha, tolerance
     K, Y = Gaussian(gamma)(rng.normal(size=(200, 3))), rng.normal(size=(200, 2))
     splits = [Split(np.delete(np.arange(200), rows), rows) for rows in np.array_split(rng.permutation(200), 5)]
     monkeypatch.setattr(held_out, "LARGE", 100)
+    monkeypatch.setattr(held_out, "MANY", np.inf)
     monkeypatch.setattr(held_out, "STEPS_A_ROW", 10.0)
     for other in {"by_approximation", "by_inverses"} - {method}:
         monkeypatch.setattr(held_out._Together, other, lambda self, out: None)
@@ -232,6 +234,7 @@ def test_one_inverse_serves_the_penalties_of_a_decade(monkeypatch, factors, inve
     """That of K + √(λ₁λ₂) I; and all predictions are those of dense systems."""
     made, made_of = [], []
     monkeypatch.setattr(held_out, "LARGE", 100)
+    monkeypatch.setattr(held_out, "MANY", np.inf)
     monkeypatch.setattr(held_out._Together, "by_approximation", lambda self, out: None)
     monkeypatch.setattr(held_out, "_by_cholesky", lambda *args: pytest.fail("an inverse was not enough"))
     counted(monkeypatch, held_out.InverseWithout, lambda args: made.append(len(args[2])))
@@ -298,6 +301,7 @@ def test_a_singular_system_scores_error_score(data):
 def test_kernels_that_are_none(data, monkeypatch):
     X, y = data
     monkeypatch.setattr(held_out, "LARGE", 60)
+    monkeypatch.setattr(held_out, "MANY", np.inf)
     grid = {"kernel": ["sigmoid(gamma=2.0, coef0=-1.0)", Gaussian(0.1)], "alpha": [0.01, 1e3]}
     with pytest.warns(FitFailedWarning):
         search = KernelSearchCV(KernelRidge(), grid, cv=3).fit(X, y)
@@ -310,6 +314,7 @@ def test_kernels_that_are_none(data, monkeypatch):
 
 def test_a_factor_that_float32_does_not_have(monkeypatch):
     monkeypatch.setattr(held_out, "LARGE", 30)
+    monkeypatch.setattr(held_out, "MANY", np.inf)
     rng = np.random.default_rng(0)
     K, Y = Gaussian(1e-4)(rng.normal(size=(80, 2))), rng.normal(size=(80, 1))
     train, test = np.arange(40), np.arange(40, 80)
