@@ -58,6 +58,32 @@ def test_what_may_be_thousands_stays_text_and_is_said(tmp_path):
     assert table.frame["a"].tolist() == [1.234, 5.678]
 
 
+POINTED = [
+    (["850", "3.014", "8.999"], [850.0, 3014.0, 8999.0]),
+    (["850", "12.345", "1.234.567"], [850.0, 12345.0, 1234567.0]),
+    (["-3.014", "", "2.000"], [-3014.0, np.nan, 2000.0]),
+    (["0.125", "3.014", "8.999"], [0.125, 3.014, 8.999]),
+    (["3.5", "3.014", "8.999"], [3.5, 3.014, 8.999]),
+    (["1234", "3.014", "8.999"], [1234.0, 3.014, 8.999]),
+    (["1.0", "2.0", "3.0"], [1.0, 2.0, 3.0]),
+]
+
+
+@pytest.mark.parametrize(("fields", "numbers"), POINTED)
+def test_points_between_thousands_beside_decimal_commas(tmp_path, fields, numbers):
+    """Where a table has decimal commas a point is none, unless one of the column's numbers can only have one."""
+    lines = [f"{x};{field}" for x, field in zip(["1,25", "2,5", "-0,75"], fields, strict=True)]
+    table = read(tmp_path, "\n".join(["x;preis", *lines]) + "\n")
+    assert table.frame["x"].tolist() == [1.25, 2.5, -0.75]
+    np.testing.assert_array_equal(table.frame["preis"].to_numpy(float), numbers)
+    assert ("marks between thousands in preis" in table.notes) == bool(np.nanmax(np.abs(numbers)) > 2000)
+
+
+def test_points_are_decimal_where_no_comma_is(tmp_path):
+    table = read(tmp_path, "x;preis\n1.25;3.014\n2.5;8.999\n")
+    assert table.frame["preis"].tolist() == [3.014, 8.999]
+
+
 def test_words_with_commas_are_words(tmp_path):
     table = read(tmp_path, "a;b\n1,5 m;1\n2,5 m;2\n")
     assert table.frame["a"].tolist() == ["1,5 m", "2,5 m"]

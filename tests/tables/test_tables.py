@@ -57,6 +57,12 @@ def test_latin_text_is_read_and_said(tmp_path):
     table = read_table(write(tmp_path, "a.csv", "ort,x\nKöln,1\n".encode("latin-1")))
     assert table.frame["ort"].tolist() == ["Köln"]
     assert "Latin-1" in table.notes[0]
+    table = read_table(write(tmp_path, "b.csv", "ort,prix €\n“Köln”,1\n".encode("cp1252")))
+    assert table.columns == ["ort", "prix €"]
+    assert table.frame["ort"].tolist() == ["“Köln”"]
+    assert "Windows-1252" in table.notes[0]
+    table = read_table(write(tmp_path, "c.csv", b"ort,x\nK\xf6ln\x81,1\n"))
+    assert table.frame["ort"].tolist() == ["Köln\x81"]
 
 
 @pytest.mark.parametrize("name", ["a.svmlight", "a.svmlight.gz"])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 __all__ = ["as_plain_numbers", "is_number"]
 
@@ -42,12 +44,15 @@ def is_number(field: str, *, commas: bool = False) -> bool:
     return True
 
 
-def as_plain_numbers(frame: Any, *, commas: bool = False) -> tuple[Any, list[str]]:
+def as_plain_numbers(
+    frame: Any, *, commas: bool = False, texts: Callable[[list[str]], Any] | None = None
+) -> tuple[Any, list[str]]:
     """A data frame in which columns of written numbers are numbers, and notes that name them.
 
     The sign of a currency or of percent is left out if nearly all numbers of a column have it; amounts in brackets are
     negative. With `commas`, for tables that these do not delimit, or beside a sign, a comma may be the decimal one. If
-    every such comma of the table could also separate thousands, the columns stay text.
+    every such comma of the table could also separate thousands, the columns stay text. Beside decimal commas a point is
+    one between thousands where it may be, as in 3.014: such columns were read as numbers, and `texts` reads them again.
 
     >>> import pandas as pd
     >>> frame, notes = as_plain_numbers(pd.DataFrame({"price": ["$1,200.50", "$900"], "b": ["x,1", "y"]}))
@@ -58,7 +63,15 @@ def as_plain_numbers(frame: Any, *, commas: bool = False) -> tuple[Any, list[str
     decimal = [name for name, one in found.items() if one.comma_is_decimal]
     doubt = _doubt(field for name in decimal for field in found[name].fields)
     known = {name: one for name, one in found.items() if not (doubt and one.comma_is_decimal)}
-    thousands = [name for name, one in known.items() if one.has_thousands]
+    if (
+        decimal
+        and not doubt
+        and texts
+        and (pointed := [name for name in frame.columns if _in_thousandths(frame[name])])
+    ):
+        again = texts(pointed)
+        known |= {name: Written(again[name], "", ".") for name in pointed if _all_grouped(list(again[name].dropna()))}
+    thousands = [name for name, one in known.items() if one.between_thousands]
     notes = [f"decimal commas in {_named(decimal)}"] if decimal and not doubt else []
     notes += [f"marks between thousands in {_named(thousands)}"] if thousands else []
     for sign in dict.fromkeys(one.sign for one in known.values() if one.sign):
@@ -71,11 +84,11 @@ def as_plain_numbers(frame: Any, *, commas: bool = False) -> tuple[Any, list[str
 
 @dataclass(frozen=True)
 class Written:
-    """A column of written numbers: its texts without their sign, the sign, and what commas are."""
+    """A column of written numbers: its texts without their sign, the sign, the mark between thousands, and commas."""
 
     text: Any
     sign: str = ""
-    has_thousands: bool = False
+    between_thousands: str = ""
     comma_is_decimal: bool = False
 
     @property
@@ -96,7 +109,9 @@ class Written:
     def _plain(self, field: str) -> str:
         if self.comma_is_decimal and (_COMMA.fullmatch(field) or _WHOLE.fullmatch(field)):
             return field.replace(".", "").replace(",", ".")
-        return field.replace(",", "") if self.has_thousands and _THOUSANDS.fullmatch(field) else field
+        grouped = _POINTED if self.between_thousands == "." else _THOUSANDS
+        mark = self.between_thousands
+        return field.replace(mark, "") if mark and grouped.fullmatch(field) else field
 
 
 def _written(column: Any, commas: bool) -> Written | None:
@@ -116,12 +131,30 @@ def _written(column: Any, commas: bool) -> Written | None:
     fields = list(text.dropna())
     # Where commas delimit, they are not expected to be decimal as well, but for percentages.
     if _mostly(fields, _THOUSANDS, _POINT) and _has_thousands(fields, not commas and sign != "%"):
-        return Written(text, sign, has_thousands=True)
+        return Written(text, sign, ",")
+    if any(one.count(".") > 1 for one in fields) and _mostly(fields, _POINTED, _SMALL):
+        return Written(text, sign, ".")
     # A price has two decimals; what else has a sign, or none, may have three.
     points_between_thousands = sign not in ("", "%") and _mostly(fields, _POINTED, _SMALL)
     if points_between_thousands or ((commas or sign) and _mostly(fields, _COMMA, _WHOLE)):
         return Written(text, sign, comma_is_decimal=True)
-    return Written(text, sign, spaced) if (sign or spaced) and _mostly(fields, _POINT) else None
+    return Written(text, sign, " " if spaced else "") if (sign or spaced) and _mostly(fields, _POINT) else None
+
+
+def _in_thousandths(column: Any) -> bool:
+    """Whether a column of floating-point numbers may be one of whole numbers with points between thousands."""
+    if column.dtype.kind != "f":
+        return False
+    thousandths = 1000 * column.dropna().to_numpy()
+    return bool(np.all(np.abs(thousandths - np.round(thousandths)) <= 1e-6 * np.maximum(np.abs(thousandths), 1)))
+
+
+def _all_grouped(fields: list[str]) -> bool:
+    """Whether all fields are whole numbers, in groups of three digits if they have more, and some are."""
+    fields = [one.strip() for one in fields]
+    return any(map(_POINTED.fullmatch, fields)) and all(
+        _POINTED.fullmatch(one) or _SMALL.fullmatch(one) for one in fields
+    )
 
 
 def _has_thousands(fields: list[str], likely: bool) -> bool:

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -100,16 +101,18 @@ def parse_delimited(
     require(size, budget, f"{name}: a table of {rows} rows × {width} columns", "give fewer rows or columns")
     commas, bare = delimiter not in ", ", _is_bare(header, delimiter)
     names = [f"c{place}" for place in range(1, len(header) + 1)] if bare else _checked_names(header, name)
+
+    read = partial(_read, text, sep=delimiter, names=names, header=None if bare else 0)
     try:
-        frame = pd.read_csv(
-            stream_of(text), sep=delimiter, index_col=False, na_values=list(MISSING), low_memory=False,
-            skipinitialspace=True, names=names, header=None if bare else 0,
-        )  # fmt: skip
+        frame = read()
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         if "No columns to parse" in str(error):
             return pd.DataFrame(columns=names), ()
         raise InvalidInput(message(name, f"cannot be read as a table ({error})", "check its quotes")) from error
-    frame, notes = (frame, []) if delimiter == " " else as_plain_numbers(frame, commas=commas)
+    notes = list[str]()
+    if delimiter != " ":
+        texts = lambda columns: read(usecols=columns, dtype=str)  # noqa: E731
+        frame, notes = as_plain_numbers(frame, commas=commas, texts=texts)
     notes += ["split by spaces"] if delimiter == " " else []
     if bare:
         named = "the columns are named c1 to c" if names[1:] else "the column is named c"
@@ -117,6 +120,14 @@ def parse_delimited(
     if len(names) == 1 and (blank := sum(not line.strip() for line in text.strip().splitlines())):
         notes.append(f"{blank} blank line{'s were' * (blank > 1) or ' was'} left out")
     return frame, tuple(notes)
+
+
+def _read(text: str, **options: Any) -> Any:
+    import pandas as pd
+
+    return pd.read_csv(
+        stream_of(text), index_col=False, na_values=list(MISSING), low_memory=False, skipinitialspace=True, **options
+    )
 
 
 def _is_bare(header: list[str], delimiter: str) -> bool:

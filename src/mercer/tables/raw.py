@@ -81,7 +81,8 @@ def decoded(data: bytes, name: str) -> tuple[str, tuple[str, ...]]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        text, notes = _latin(data, name), ("the text is not UTF-8; it was read as Latin-1",)
+        text, coding = _latin(data, name)
+        notes = (f"the text is not UTF-8; it was read as {coding}",)
     _require_text(text, name)  # the file can consist of a byte order mark only
     return (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text), notes
 
@@ -173,9 +174,15 @@ def _exceeded(name: str, budget: int, has: str) -> MemoryExceeded:
     return MemoryExceeded(message(name, given, "give fewer rows or columns, or raise memory= (--memory)"))
 
 
-def _latin(data: bytes, name: str) -> str:
-    """The text in Latin-1. Latin-1 decodes any bytes, so data with many control characters is refused."""
+def _latin(data: bytes, name: str) -> tuple[str, str]:
+    """The text in Windows-1252, which has € where Latin-1 has control characters, or in Latin-1, and which it was.
+
+    Latin-1 decodes any bytes, so data with many control characters is refused.
+    """
     strange = sum(data.count(bytes([code])) for code in range(32) if code not in (9, 10, 12, 13))
     if strange > len(data) / 1000:
         raise InvalidInput(message(name, "is a binary file, not text", "give a CSV, TSV, svmlight or FASTA file"))
-    return data.decode("latin-1")
+    if any(bytes([code]) in data for code in range(0x80, 0xA0)):
+        with contextlib.suppress(UnicodeDecodeError):
+            return data.decode("cp1252"), "Windows-1252"
+    return data.decode("latin-1"), "Latin-1"
