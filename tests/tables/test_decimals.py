@@ -79,6 +79,12 @@ def test_points_between_thousands_beside_decimal_commas(tmp_path, fields, number
     assert ("marks between thousands in preis" in table.notes) == bool(np.nanmax(np.abs(numbers)) > 2000)
 
 
+def test_points_between_thousands_and_decimal_commas_in_one_column(tmp_path):
+    lines = ["€ 1.234.567"] * 30 + ["€ 1.234,50"]
+    found = read(tmp_path, "\n".join(["x;preis", *(f"1;{line}" for line in lines)]) + "\n").frame["preis"]
+    assert found.tolist() == [1234567.0] * 30 + [1234.5]
+
+
 def test_points_are_decimal_where_no_comma_is(tmp_path):
     table = read(tmp_path, "x;preis\n1.25;3.014\n2.5;8.999\n")
     assert table.frame["preis"].tolist() == [3.014, 8.999]

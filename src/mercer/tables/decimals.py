@@ -63,14 +63,9 @@ def as_plain_numbers(
     decimal = [name for name, one in found.items() if one.comma_is_decimal]
     doubt = _doubt(field for name in decimal for field in found[name].fields)
     known = {name: one for name, one in found.items() if not (doubt and one.comma_is_decimal)}
-    if (
-        decimal
-        and not doubt
-        and texts
-        and (pointed := [name for name in frame.columns if _in_thousandths(frame[name])])
-    ):
-        again = texts(pointed)
-        known |= {name: Written(again[name], "", ".") for name in pointed if _all_grouped(list(again[name].dropna()))}
+    pointed = [name for name in frame.columns if _in_thousandths(frame[name])] if decimal and not doubt else []
+    if pointed and texts:
+        known |= _grouped(texts(pointed))
     thousands = [name for name, one in known.items() if one.between_thousands]
     notes = [f"decimal commas in {_named(decimal)}"] if decimal and not doubt else []
     notes += [f"marks between thousands in {_named(thousands)}"] if thousands else []
@@ -132,7 +127,8 @@ def _written(column: Any, commas: bool) -> Written | None:
     # Where commas delimit, they are not expected to be decimal as well, but for percentages.
     if _mostly(fields, _THOUSANDS, _POINT) and _has_thousands(fields, not commas and sign != "%"):
         return Written(text, sign, ",")
-    if any(one.count(".") > 1 for one in fields) and _mostly(fields, _POINTED, _SMALL):
+    several = any(one.count(".") > 1 for one in fields) and not any("," in one for one in fields)
+    if several and _mostly(fields, _POINTED, _SMALL):
         return Written(text, sign, ".")
     # A price has two decimals; what else has a sign, or none, may have three.
     points_between_thousands = sign not in ("", "%") and _mostly(fields, _POINTED, _SMALL)
@@ -149,12 +145,10 @@ def _in_thousandths(column: Any) -> bool:
     return bool(np.all(np.abs(thousandths - np.round(thousandths)) <= 1e-6 * np.maximum(np.abs(thousandths), 1)))
 
 
-def _all_grouped(fields: list[str]) -> bool:
-    """Whether all fields are whole numbers, in groups of three digits if they have more, and some are."""
-    fields = [one.strip() for one in fields]
-    return any(map(_POINTED.fullmatch, fields)) and all(
-        _POINTED.fullmatch(one) or _SMALL.fullmatch(one) for one in fields
-    )
+def _grouped(texts: Any) -> dict[str, Written]:
+    """The columns of whole numbers only, in groups of three digits if they have more, as some have."""
+    found = {name: Written(texts[name].str.strip(), "", ".") for name in texts.columns}
+    return {name: one for name, one in found.items() if _mostly(one.fields, _POINTED, _SMALL, least=1.0)}
 
 
 def _has_thousands(fields: list[str], likely: bool) -> bool:
@@ -177,13 +171,15 @@ def _without(sign: str, field: str) -> str:
     return "".join(field.replace(sign, "").split()) if _SIGNED.fullmatch(field) else field
 
 
-def _mostly(fields: list[str], pattern: re.Pattern[str], other: re.Pattern[str] | None = None) -> bool:
-    """Whether nearly all fields match one of the patterns, and some the first."""
+def _mostly(
+    fields: list[str], pattern: re.Pattern[str], other: re.Pattern[str] | None = None, least: float = _MOSTLY
+) -> bool:
+    """Whether nearly all fields, a share of `least`, match one of the patterns, and some the first."""
 
     def share(some: list[str]) -> float:
         return sum(bool(pattern.fullmatch(one) or (other and other.fullmatch(one))) for one in some) / max(len(some), 1)
 
-    return share(fields[:_LOOK]) >= _MOSTLY and share(fields) >= _MOSTLY and any(map(pattern.fullmatch, fields))
+    return share(fields[:_LOOK]) >= least and share(fields) >= least and any(map(pattern.fullmatch, fields))
 
 
 def _doubt(fields: Iterable[str]) -> str:
