@@ -38,7 +38,7 @@ def test_answers_are_those_of_the_eigenvectors(n, intercept, weighted):
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rows_left_out_are_those_of_the_eigenvectors(monkeypatch, weighted, intercept, entries):
-    """For more λ than are factored together, one after the other and some at a time; and the plan has room for all."""
+    """For more λ than are factored together, one after the other and some at a time."""
     monkeypatch.setattr("mercer.factorizations.band.ENTRIES", entries)
     n, alphas = 205, np.geomspace(1e-2, 50, 11)
     K, Y, w = problem(n)

@@ -101,6 +101,7 @@ def test_restarts_never_lose_and_seeds_repeat(data):
     [
         ({"y": np.ones(90)}, "all the same"),
         ({"y": np.full(90, np.nan)}, "finite"),
+        ({"y": np.linspace(0, 1e170, 90)}, "give y in another unit"),
         ({"kernel": "linear", "amplitude": False}, "no tunable parameter"),
         ({"fixed": ["nu"]}, "no parameter 'nu'"),
         ({"bounds": (2.0, 3.0)}, "bounds"),

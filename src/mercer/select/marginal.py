@@ -27,11 +27,14 @@ __all__ = [
     "likelihood_of",
     "log_marginal_likelihood",
     "maximise_marginal_likelihood",
+    "squarable",
 ]
 
 Floats = NDArray[np.float64]
 WHO = "maximise_marginal_likelihood"
 LOG_TWO_PI = float(np.log(2 * np.pi))
+LARGEST = 1e150
+"""The largest |y|, whose squares are summed."""
 AT_ONCE = 8
 """LAPACK runs once between two calls of the engine, not beside each tile, so that an eighth of the operations pays for
 waking BLAS's threads: a fit to 2000 rows, which begins with half of them, takes 5 % less on two cores."""
@@ -333,13 +336,22 @@ def _checked(X: Any, y: ArrayLike, sample: int | None = None, seed: int = 0) -> 
     if targets.ndim not in (1, 2) or len(targets) != n or not np.isfinite(targets).all():
         given = f"targets of shape {targets.shape} for {counted(n, 'row')}, or targets that are not finite"
         raise InvalidInput(message(WHO, given, "give one finite number for each row and target"))
-    targets = targets.reshape(n, -1)
+    targets = squarable(WHO, targets).reshape(n, -1)
     if sample is not None and n > sample:
         chosen = sample_rows(n, sample, seed)
         rows, targets = rows[chosen], targets[chosen]
     m = len(targets)
     require(3 * 8 * m * m, max(available_memory() // 2, 1), f"marginal likelihood of {m} rows", "set sample= lower")
     return np.ascontiguousarray(vectors_of(rows).dense(), np.float64), targets
+
+
+def squarable(who: str, y: ArrayLike) -> Floats:
+    """Targets in float64, which holds their squares."""
+    y = np.asarray(y, np.float64)
+    if (largest := float(np.max(np.abs(y), initial=0.0))) > LARGEST:
+        given = f"a target of {largest:.1e}, whose square float64 does not hold"
+        raise InvalidInput(message(who, given, "give y in another unit"))
+    return y
 
 
 def likelihood_of(

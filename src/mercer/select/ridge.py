@@ -19,7 +19,7 @@ from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.parameters.comparable import comparable
 from mercer.numerals import counted
 from mercer.points import as_rows, as_seed, available_memory, require, sample_rows
-from mercer.select.held_out import Split, held_out_predictions
+from mercer.select.held_out import Split, held_out_bytes, held_out_predictions
 from mercer.select.scorers import Scorer, accuracy, r2
 
 __all__ = ["Candidate", "RidgeSearch", "cross_validate_ridge"]
@@ -181,7 +181,7 @@ def cross_validate_ridge(
     chosen = [as_kernel(kernel) for kernel in kernels]
     rows, targets, groups = _sampled(_rows(X, chosen), y, task, sample, folds, seed)
     m = len(targets)
-    require(4 * m * m * 8, max(available_memory() // 2, 1), f"cross-validation on {m} rows", "set sample= lower")
+    require(held_out_bytes(m), max(available_memory() // 2, 1), f"cross-validation on {m} rows", "set sample= lower")
     tried = [_Trial(kernel.resolve(rows), grid) for kernel in chosen]
     if not tried:
         raise InvalidInput(message(WHO, "no kernel to choose from", "give at least one kernel"))

@@ -19,7 +19,7 @@ from mercer.planning import costs
 from mercer.points import as_seed
 from mercer.schemas import NON_NEGATIVE, POSITIVE, Array, Schema
 from mercer.select.covariance import Covariance
-from mercer.select.marginal import NOISE, ExactLikelihood, likelihood_of
+from mercer.select.marginal import NOISE, ExactLikelihood, likelihood_of, squarable
 from mercer.select.stochastic import StochasticLikelihood
 from mercer.solvers.choose import STORED_SHARE
 from mercer.ways.report import Report
@@ -28,8 +28,6 @@ __all__ = ["GaussianProcessRegressor"]
 
 MOST_EXACT = 10_000
 """Rows up to which the likelihood is exact: an evaluation takes n³ operations, a trillion."""
-LARGEST = 1e150
-"""The largest |y|, whose squares are summed."""
 _posteriors: WeakKeyDictionary[Any, tuple[Any, Posterior]] = WeakKeyDictionary()
 """The posterior of each model, with the coefficients that it belongs to: its factor serves all later calls."""
 
@@ -196,7 +194,7 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         """
         self._check()
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True)
-        self.y_fit_ = y = self._targets(y)
+        self.y_fit_ = y = squarable(type(self).__name__, y)
         mean, self.y_scale_ = self._normalisation(y)
         Z = ((y - mean) / self.y_scale_).reshape(len(y), -1)
         _, report = self._begin(X)
@@ -260,14 +258,6 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         if self.sample is None or int(self.sample) >= len(likelihood.Y):
             return likelihood
         return likelihood.part(int(self.sample), self._seed()) or likelihood
-
-    def _targets(self, y: Any) -> np.ndarray:
-        """y in float64, with squares that it holds."""
-        y = np.asarray(y, np.float64)
-        if (largest := float(np.abs(y).max())) > LARGEST:
-            given = f"a target of {largest:.1e}, whose square float64 does not hold"
-            raise InvalidInput(message(type(self).__name__, given, "give y in another unit"))
-        return y
 
     def _normalisation(self, y: np.ndarray) -> tuple[Any, Any]:
         """What is subtracted from y, and what it is divided by."""

@@ -51,14 +51,13 @@ ALTERNATIVES = ["fewer components", 'solver="krylov" (matrix-free) or "nystroem"
 
 
 class CentredPairs(NamedTuple):
-    """The eigenpairs of the centred kernel matrix, the column means of the kernel matrix, the norm of what float32
-    changed in their images, and by how much its entries shift eigenvalues (both 0 if only float64 was used).
+    """The eigenpairs of the centred kernel matrix, the column means of the kernel matrix, and the norm of what float32
+    changed in their images (0 if only float64 was used).
     """
 
     pairs: Eigenpairs
     column_means: np.ndarray
     rounding: float = 0.0
-    shift: float = 0.0
 
     @property
     def scale(self) -> float:
@@ -67,8 +66,8 @@ class CentredPairs(NamedTuple):
 
     @property
     def unresolved(self) -> bool:
-        """Whether an eigenvalue is off by a quarter of it or more, so that it says little, not even the sign."""
-        return bool(np.any(4 * (self.pairs.residuals + self.shift) >= np.abs(self.pairs.values)))
+        """Whether an eigenvalue's residual is a quarter of it or more, so that it says little, not even the sign."""
+        return bool(np.any(4 * self.pairs.residuals >= np.abs(self.pairs.values)))
 
 
 def checked(K: Operator, V: np.ndarray, exact: Operator | None = None, seed: int = 0) -> CentredPairs:
@@ -155,7 +154,7 @@ class CentredEigenproblem:
             noise = self._noise(found)
             error = max(error, noise if found.pairs.values[0] <= noise else 0.0)
             if error <= OF_ENTRIES * self.tol * found.scale:
-                return solution, found._replace(shift=error)
+                return solution, found
             del solution, found  # their memory is for those of float64
         self.report.notes.append(f"float32 entries would shift eigenvalues by {error:.0e}, so float64 ones were used")
         return self._in_float64()
@@ -250,9 +249,9 @@ def noise_of(trace: float, n: int, mean: float, dtype: Any) -> float:
 
 
 def rounding_of(n: int, dtype: str) -> float:
-    """What rounding makes of eigenvalues at most, over λ₁: that of float64 in LAPACK, and that of rows in this dtype.
+    """The largest share of λ₁ that rounding makes of an eigenvalue: in LAPACK, which grows with n, or of the rows.
 
-    The former grows with n; the latter, on entries that are computed in float64, is as of single entries.
+    Entries of float32 rows are in float64, or checked by it, so that the rows' own rounding is as of single entries.
     """
     return max(float(np.finfo(np.float64).eps) * n, float(np.finfo(dtype).eps) * min(n, ROUNDINGS))
 

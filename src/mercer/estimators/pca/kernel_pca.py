@@ -136,8 +136,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     mean_coef_ are of shape (m,) and describe the mean within the landmarks' span, and there is no eigenvectors_, since
     no training rows are kept. All methods work alike.
 
-    Components with Nλ ≤ eps·n·Nλ₁ are rounding noise and are dropped; of float32 rows also those with
-    Nλ ≤ 32 eps₃₂ Nλ₁ = 3.8e-6 Nλ₁. Three-dimensional data have three linear components, in float32 too. The chapter
+    Components with Nλ ≤ eps·n·Nλ₁, eps = 2.2e-16, are rounding noise and are dropped, and for float32 rows those with
+    Nλ ≤ 32·1.2e-7·Nλ₁: three-dimensional data have three linear components, in float32 too. The chapter
     "Kernels and nonlinearity" divides the scores by another √N; its scores have variance λ/N, these have λ.
 
     With `tol` of at least 1e-6 the Krylov method uses float32 entries, unless their rounding would show in the result
