@@ -179,6 +179,12 @@ def test_sample_weights_are_plain_fits(data):
     same(ours, GridSearchCV(KernelRidge("gaussian"), GRID).fit(X, y, sample_weight=w))
 
 
+@pytest.mark.parametrize(("sides", "pays"), [(2, False), (11, True)])
+def test_one_decomposition_of_many_rows_is_for_many_targets(sides, pays):
+    splits = [Split(np.delete(np.arange(2000), rows), rows) for rows in np.split(np.arange(2000), 5)]
+    assert held_out._one_decomposition_pays(2000, splits, 13, sides) == pays
+
+
 @pytest.mark.parametrize("cv", [5, ShuffleSplit(4, test_size=0.3, random_state=1)])
 @pytest.mark.parametrize(
     ("steps", "sharing"),
