@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ testing = pytest.importorskip("typer.testing")
 
 from mercer.cli import app as commands  # noqa: E402
 from mercer.io import load  # noqa: E402
+from mercer.tables.targets import as_target, holdout_rows  # noqa: E402
 
 QUICK = ["--target", "y", "--kernel", "gaussian(gamma=0.5)", "--alpha", "0.1"]
 
@@ -40,6 +43,34 @@ def test_counters_and_identifiers_are_left_out_and_said(numbered, tmp_path):
     assert "CustomerId is left out: an identifier, by its name" in done.output
     assert load(tmp_path / "m").encoder.columns_ == ["a", "b, c", "leak"]
     assert "CustomerId is left out" in mercer("inspect", tmp_path / "m").output
+
+
+def test_a_word_that_only_held_out_rows_have_is_missing(tmp_path):
+    n = 40
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    days = pd.Series(pd.date_range("2020-01-01", periods=n)).dt.strftime("%d.%m.%Y")
+    table = pd.DataFrame({"x": [f"{v:.3f}" for v in x], "day": days, "y": x + 0.1 * rng.normal(size=n)})
+    held = holdout_rows(as_target("t", table["y"], "regression"), "regression", 0)
+    for row in (np.flatnonzero(held)[0], np.flatnonzero(~held)[0]):
+        odd = table.astype({"day": object})
+        odd.loc[row, ["x", "day"]] = "err", "tbd"
+        odd.to_csv(tmp_path / "odd.csv", index=False)
+        done = mercer("fit", tmp_path / "odd.csv", *QUICK, "--out", tmp_path / "m")
+        assert done.exit_code == 0, done.output
+        assert "'err' as missing" in done.output
+        assert "'tbd' as missing" in done.output
+        assert mercer("predict", tmp_path / "m", tmp_path / "odd.csv", "--out", tmp_path / "p.csv").exit_code == 0
+        assert pd.read_csv(tmp_path / "p.csv").iloc[:, 0].notna().all()
+
+
+def test_a_word_in_a_target_of_numbers_is_named_with_its_row(tmp_path):
+    table = pd.DataFrame({"x": np.arange(60.0), "y": [None, *(f"{k / 7:.3f}" for k in range(58)), "err"]})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    for options in ([], ["--task", "regression"]):
+        done = mercer("fit", tmp_path / "t.csv", *QUICK, *options)
+        assert done.exit_code != 0
+        assert re.search(r"'err' in row 60 \(counted from 1\), .*leave it\s+empty", done.output), done.output
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from mercer import (
 )
 from mercer.errors import InvalidInput
 from mercer.kernels import Cosine, GappedKmer, Gaussian, Linear, Spectrum, TableKernel
+from mercer.kernels.table import SeasonPlan
 
 WORDS = ["kernel", "matrix", "vector", "garden", "winter", "summer"]
 
@@ -43,7 +44,7 @@ def frame():
 
 @pytest.fixture(scope="module")
 def target(frame):
-    season = np.sin(2 * np.pi * frame["when"].dt.dayofyear / 365)
+    season = np.sin(2 * np.pi * frame["when"].dt.day_of_year / 365)
     word = frame["notes"].str.contains("kernel").astype(float)
     return (np.log(frame["size"]).fillna(0) + (frame["kind"] == "a") + season + 2 * word).to_numpy()
 
@@ -241,6 +242,18 @@ def test_dates_and_percentages_in_words(tmp_path):
     np.testing.assert_allclose(kernel(frame), same(frame.assign(when=days, share=np.arange(n) / 2)), rtol=1e-12)
     with pytest.raises(InvalidInput, match=r"'some day' in row 2 .* is not a date"):
         kernel(frame.assign(when=["1.2.2020", "some day", *frame["when"][2:]]))
+
+
+def test_an_odd_word_among_dates_is_missing_in_all_parts():
+    days = pd.Series((pd.Timestamp("2019-01-01") + pd.to_timedelta(np.arange(60) * 25, unit="D")).strftime("%d.%m.%Y"))
+    frame = pd.DataFrame({"when": days.where(days.index != 7, "tbd")})
+    kernel = table_kernel(frame)
+    assert [part.name for part in kernel.parts] == ["numbers", "when, season"]
+    np.testing.assert_array_equal(kernel(frame), kernel(pd.DataFrame({"when": days.where(days.index != 7)})))
+    with pytest.raises(InvalidInput, match=r"'lost' in row 8 .* is not a date"):
+        kernel(frame.replace("tbd", "lost"))
+    with pytest.raises(InvalidInput, match="give texts"):
+        SeasonPlan("when", 0.0, "", ["tbd"])
 
 
 def test_kernels_on_columns_of_mixed_rows():

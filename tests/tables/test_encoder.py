@@ -128,6 +128,46 @@ def test_what_stood_for_missing_at_the_fit_still_does():
         encoder.transform(pd.DataFrame({"x": ["5", "unheard"]}))
 
 
+DAYS = [f"2024-01-{day:02d}" for day in range(1, 31)]
+SHARES = [f"{k / 2} %" for k in range(30)]
+
+
+@pytest.mark.parametrize("written", [DAYS, SHARES, [str(k) for k in range(30)]])
+def test_an_odd_word_among_dates_percentages_and_numbers_is_missing(written):
+    """The fit must not refuse in `transform` what it was fitted on."""
+    frame = pd.DataFrame({"x": [*written, "tbd"]})
+    encoder = TableEncoder().fit(frame)
+    assert "'tbd' as missing" in summary(encoder)
+    found = encoder.transform(frame)
+    np.testing.assert_array_equal(found[-1:], encoder.transform(pd.DataFrame({"x": [None]})))
+    assert len(np.unique(found[:-1, 0])) == 30
+    with pytest.raises(InvalidInput, match="'unheard' in row 1"):
+        encoder.transform(pd.DataFrame({"x": ["unheard"]}))
+
+
+@pytest.mark.parametrize("written", [DAYS, SHARES, [str(k) for k in range(30)]])
+def test_an_encoder_can_know_words_of_other_rows(written):
+    encoder = TableEncoder().fit(pd.DataFrame({"x": written, "k": ["a", "b", "c"] * 10, "z": np.arange(30.0)}))
+    later = pd.DataFrame({"x": [written[0], "lost", "na", "lost"], "k": ["new"] * 4, "z": 1.0})
+    knowing = encoder.knowing(later)
+    assert knowing.summary_ == [*encoder.summary_, "x: 'lost' as missing, too"]
+    found = knowing.transform(later)
+    np.testing.assert_array_equal(found, encoder.transform(later.assign(x=[written[0], None, None, None])))
+    with pytest.raises(InvalidInput, match="'lost' in row 2"):  # a copy
+        encoder.transform(later)
+    assert knowing.knowing(later).summary_ == knowing.summary_
+
+
+@pytest.mark.parametrize("form", ["%d.%m.%y", "%d.%m.%y %H:%M"])
+def test_dates_with_a_year_of_two_digits(form):
+    days = pd.Series(pd.date_range("2023-11-05 10:30", periods=60, freq="D"))
+    encoder = TableEncoder().fit(pd.DataFrame({"when": days.dt.strftime(form)}))
+    assert encoder.forms_ == [form]
+    whole = days if "H" in form else days.dt.normalize()
+    same = TableEncoder().fit(pd.DataFrame({"when": whole})).transform(pd.DataFrame({"when": whole}))
+    np.testing.assert_allclose(encoder.transform(pd.DataFrame({"when": days.dt.strftime(form)})), same, rtol=1e-12)
+
+
 @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Vienna", "America/New_York"])
 @pytest.mark.parametrize("written", [False, True])
 def test_dates_are_the_same_in_a_text_and_in_a_column_of_dates(written, zone):

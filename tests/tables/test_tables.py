@@ -65,6 +65,16 @@ def test_latin_text_is_read_and_said(tmp_path):
     assert table.frame["ort"].tolist() == ["Köln\x81"]
 
 
+@pytest.mark.parametrize("coding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_text_of_a_spreadsheet_in_utf_16_is_read_and_said(tmp_path, coding):
+    mark = b"" if coding == "utf-16" else "\ufeff".encode(coding)
+    text = "Größe\tOrt 😀\r\n1,5\tKöln\r\n2,25\tBonn\r\n"
+    table = read_table(write(tmp_path, "a.txt", mark + text.encode(coding)))
+    assert table.columns == ["Größe", "Ort 😀"]
+    assert table.frame["Größe"].tolist() == [1.5, 2.25]
+    assert "UTF-16" in table.notes[0]
+
+
 @pytest.mark.parametrize("name", ["a.svmlight", "a.svmlight.gz"])
 def test_svmlight(tmp_path, name):
     table = read_table(write(tmp_path, name, "-1 3:1 5:2.5 # a comment\n+1 1:1\n"))
@@ -93,7 +103,9 @@ BAD = {
     "binary.csv": (bytes(range(256)) * 4, "binary"),
     "control.csv": (b"\x80\x01\x02\x03" * 50, "binary"),
     "sheet.csv": (b"PK\x03\x04" + b"\0" * 50, "spreadsheet"),
-    "wide.csv": ("a,b\n1,2\n".encode("utf-16"), "UTF-16"),
+    "cut.csv": ("a,b\n1,2\n".encode("utf-16")[:-1], "binary"),
+    "four bytes.csv": ("a,b\n1,2\n".encode("utf-32"), "binary"),
+    "wide mark.csv": (b"\xff\xfe", "empty"),
     "commas.csv": (b"size\n1,5\n2,5\n", "line 2 has 2 fields"),
     "quote.csv": (b'a,b\n1,"2\n3,4\n', "quotes"),
     "bad.svmlight": (b"1 1:1 2:1\n1 2:1 1:x\n", "svmlight"),

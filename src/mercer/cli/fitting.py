@@ -158,7 +158,8 @@ def fitted_encoder(table: Table, rows: Any, named: bool, text: str | None) -> Ta
     if table.of_sequences:
         return SequenceEncoder().fit(rows)
     wanted = () if text is None else tuple(named_columns("--text", text, table.path, table.columns))
-    encoder = TableEncoder(keep_text=True, text=wanted).fit(rows)
+    # A word among numbers may stand in rows that are held out alone: all rows tell which words mean missing.
+    encoder = TableEncoder(keep_text=True, text=wanted).fit(rows).knowing(table.frame)
     kinds = zip(encoder.columns_, encoder.kinds_, strict=True)
     unread = [name for name, kind in kinds if kind == "text" and name not in wanted]
     if named or not unread or len(unread) == len(encoder.columns_):

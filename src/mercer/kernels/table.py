@@ -346,7 +346,7 @@ def _season(plan: ColumnPlan, values: Any) -> list[TablePart]:
     known = days[~np.isnan(days)]
     if np.ptp(known) < YEAR:
         return []
-    season = SeasonPlan(plan.name, float(np.median(known)), plan.form)
+    season = SeasonPlan(plan.name, float(np.median(known)), plan.form, plan.categories)
     return [TablePart(f"{plan.name}, season", (season,), 0.5 * Periodic(1.0, 1.0) + 0.5)]
 
 

@@ -78,6 +78,8 @@ class SeasonPlan:
         Replaces missing dates, in days since 1970.
     form : str
         The format of dates that are texts.
+    odd : tuple of str
+        Texts that stand for missing dates.
 
     Examples
     --------
@@ -89,11 +91,14 @@ class SeasonPlan:
     name: str
     fill: float = 0.0
     form: str = ""
+    odd: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not (_is_text(self.name, self.form) and isinstance(self.fill, Real) and math.isfinite(self.fill)):
-            given = f"name={self.name!r:.40}, fill={self.fill!r:.40}, form={self.form!r:.40}"
-            raise InvalidInput(message("SeasonPlan", given, "give a finite number to fill missing dates with"))
+        texts = isinstance(self.odd, tuple) and _is_text(self.name, self.form, *self.odd)
+        if not (texts and isinstance(self.fill, Real) and math.isfinite(self.fill)):
+            given = f"name={self.name!r:.40}, fill={self.fill!r:.40}, form={self.form!r:.40}, odd={self.odd!r:.40}"
+            do = "give texts, and a finite number to fill missing dates with"
+            raise InvalidInput(message("SeasonPlan", given, do))
 
     @property
     def features(self) -> list[str]:
@@ -102,7 +107,7 @@ class SeasonPlan:
 
     def encode(self, values: Any) -> Floats:
         """A row for each value."""
-        days = given_numbers(self.name, values, form=self.form)
+        days = given_numbers(self.name, values, self.odd, self.form)
         return np.remainder(np.where(np.isnan(days), self.fill, days) / YEAR, 1.0)[:, None]
 
 

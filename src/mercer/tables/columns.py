@@ -16,6 +16,7 @@ from mercer.tables.numbers import LARGEST, MISSING, NumberPlan, encode_numbers, 
 from mercer.tables.texts import ISO, PERCENT, date_form, in_form, is_prose, letters_of, percent_form
 
 __all__ = [
+    "MOSTLY_NUMBERS",
     "OBJECTS",
     "ColumnPlan",
     "as_frame",
@@ -23,6 +24,7 @@ __all__ = [
     "as_text",
     "dropped",
     "given_numbers",
+    "odd_texts",
     "plan_column",
     "plan_of",
     "plan_text",
@@ -35,6 +37,7 @@ ABSENT = frozenset({"", "na", "n/a", "#n/a", "nan", "-nan", "nat", "null", "none
 MICROSECONDS = 86_400_000_000
 """Those of a day."""
 MOSTLY_NUMBERS = 0.95
+"""The share of numbers from which on the other texts of a column count as missing."""
 OBJECTS = ("sequence", "text")
 KINDS = ("number", "flag", "category", *OBJECTS, "dropped")
 
@@ -165,17 +168,11 @@ def plan_column(name: str, values: Any, most: int, indicator: float, log_skewed:
     x = as_numbers(values)
     good = ~np.isnan(x)
     if good.sum() >= MOSTLY_NUMBERS * (~absent).sum():
-        odd = sorted(set(text[~absent & ~good].tolist()))
-        said = (
-            f"text read as numbers, {', '.join(map(repr, odd[:3]))} as missing; " if odd else "text read as numbers; "
-        )
-        plan = _plan_numbers(name, x, indicator, log_skewed, said)
-        return plan if plan.kind == "dropped" else replace(plan, categories=tuple(odd))
+        return _plan_texts(name, values, "", "text read as numbers", indicator, log_skewed)
     form, doubt = read_form(text[~absent])
     if form:
-        said = "percentages as numbers; " if form == PERCENT else "dates as days since 1970; "
-        plan = _plan_numbers(name, as_numbers(values, form), indicator, log_skewed, said)
-        return plan if plan.kind == "dropped" else replace(plan, form=form)
+        said = "percentages as numbers" if form == PERCENT else "dates as days since 1970"
+        return _plan_texts(name, values, form, said, indicator, log_skewed)
     return _plan_categories(name, text, absent, most, doubt)
 
 
@@ -258,22 +255,38 @@ def given_numbers(name: str, values: Any, stand_for_missing: tuple[str, ...] = (
         ...
     mercer.errors.InvalidInput: the column 'size': 'many' in row 3 (counted from 1) is not a number, ...
     """
-    import pandas as pd
-
     x = as_numbers(values, form)
-    series = values if isinstance(values, pd.Series) else pd.Series(values)
-    if series.dtype.kind in "biufmM" or _is_numeric(series) or not np.isnan(x).any():
-        return x
-    text, absent = as_text(series)
-    known = ABSENT.union(one.lower() for one in stand_for_missing)
-    odd = [i for i in np.flatnonzero(np.isnan(x) & ~absent) if text[i].lower() not in known and not _is_huge(text[i])]
+    odd = _odd(values, x, stand_for_missing)
     if odd:
-        more = f", and {len(odd) - 1} more" if odd[1:] else ""
+        row, text = next(iter(odd.items()))
+        more = f", and {len(odd) - 1} more" if odd.keys() - {row} else ""
         kind = "date" if form and form != PERCENT else "number"
-        given = f"{text[odd[0]][:40]!r} in row {odd[0] + 1} (counted from 1){more} is not a {kind}, unlike at the fit"
+        given = f"{text[:40]!r} in row {row + 1} (counted from 1){more} is not a {kind}, unlike at the fit"
         do = "correct it, leave it empty or NaN if it is missing, or give dates as dates (pandas.to_datetime)"
         raise InvalidInput(message(f"the column {name!r}", given, do))
     return x
+
+
+def odd_texts(values: Any, form: str = "") -> tuple[str, ...]:
+    """The texts of a column of numbers that are not numbers, and do not mean missing values in every column.
+
+    >>> odd_texts(["1", "NA", "many", "2", "few", "many"])
+    ('few', 'many')
+    """
+    return tuple(sorted(set(_odd(values, as_numbers(values, form), ()).values())))
+
+
+def _odd(values: Any, x: Floats, known: tuple[str, ...]) -> dict[int, str]:
+    """The texts of a column, by their rows, that are none of its numbers x, not known, and no word for missing."""
+    import pandas as pd
+
+    series = values if isinstance(values, pd.Series) else pd.Series(values)
+    if series.dtype.kind in "biufmM" or _is_numeric(series) or not np.isnan(x).any():
+        return {}
+    text, absent = as_text(series)
+    words = ABSENT.union(one.lower() for one in known)
+    rows = np.flatnonzero(np.isnan(x) & ~absent).tolist()
+    return {i: text[i] for i in rows if text[i].lower() not in words and not _is_huge(text[i])}
 
 
 def _is_huge(text: str) -> bool:
@@ -354,6 +367,14 @@ def _dropped(name: str, why: str) -> ColumnPlan:
 
 def _plan_numbers(name: str, x: Floats, indicator: float, log_skewed: bool, said: str) -> ColumnPlan:
     return plan_of(name, plan_numbers(x[None], indicator, log_skewed)[0], said)
+
+
+def _plan_texts(name: str, values: Any, form: str, said: str, indicator: float, log_skewed: bool) -> ColumnPlan:
+    """A plan for texts that are numbers in a form, nearly all of them: the others are words for missing values."""
+    odd = odd_texts(values, form)
+    said += f", {', '.join(map(repr, odd[:3]))} as missing" if odd else ""
+    plan = _plan_numbers(name, as_numbers(values, form), indicator, log_skewed, f"{said}; ")
+    return plan if plan.kind == "dropped" else replace(plan, form=form, categories=odd)
 
 
 def plan_of(name: str, plan: NumberPlan, said: str = "") -> ColumnPlan:

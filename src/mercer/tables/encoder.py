@@ -21,6 +21,7 @@ from mercer.tables.columns import (
     as_numbers,
     as_text,
     dropped,
+    odd_texts,
     plan_column,
     plan_of,
     plan_text,
@@ -144,6 +145,27 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         """A fitted copy with only the columns that these features (of `feature_names_out_`) come from."""
         unused = [plan.name for plan in self._plans() if not set(plan.features) & set(features)]
         return self.without(*unused) if unused else self
+
+    def knowing(self, frame: Any) -> Self:
+        """A fitted copy for which a data frame's texts among numbers and dates mean missing values, as the fit's do.
+
+        >>> import pandas as pd
+        >>> encoder = TableEncoder().fit(pd.DataFrame({"size": ["1", "2", "4"]}))
+        >>> encoder.knowing(pd.DataFrame({"size": ["3", "many"]})).summary_[-1]
+        "size: 'many' as missing, too"
+        """
+        frame, where, plain = self._found(frame)
+        copy = type(self)(**self.get_params())
+        copy._keep(self._plans())
+        copy.summary_ = [*self.summary_]
+        read = np.isin(self.kinds_, ["number", "flag"]) & ~plain
+        for place in np.flatnonzero(read).tolist():
+            odd = odd_texts(frame.iloc[:, where[place]], self._plans()[place].form)
+            new = [text for text in odd if text not in self.categories_[place]]
+            copy.categories_[place] += new
+            if new:
+                copy.summary_.append(f"{self.columns_[place]}: {', '.join(map(repr, new[:3]))} as missing, too")
+        return copy
 
     def _planned(self, frame: Any) -> list[ColumnPlan]:
         """The plan of each column, those of numbers many at a time."""

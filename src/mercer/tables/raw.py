@@ -32,9 +32,9 @@ _KNOWN = {
     b"\xfd7zXZ": ("compressed by xz", "decompress it, or compress it by gzip"),
     b"BZh": ("compressed by bzip2", "decompress it, or compress it by gzip"),
     b"\x28\xb5\x2f\xfd": ("compressed by zstd", "decompress it, or compress it by gzip"),
-    b"\xff\xfe": ("text in UTF-16", "save it as UTF-8"),
-    b"\xfe\xff": ("text in UTF-16", "save it as UTF-8"),
 }
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+"""Its byte order marks. Spreadsheets save "Unicode text" so."""
 
 
 def read_text(path: Path, memory: Any = None) -> tuple[str, tuple[str, ...]]:
@@ -75,14 +75,14 @@ def decoded(data: bytes, name: str) -> tuple[str, tuple[str, ...]]:
     for magic, (what, do) in _KNOWN.items():
         if data.startswith(magic):
             raise InvalidInput(message(name, f"is {what}", do))
-    if b"\0" in data:
-        raise InvalidInput(message(name, "is a binary file, not text", "give a CSV, TSV, svmlight or FASTA file"))
-    notes: tuple[str, ...] = ()
+    coding = "UTF-16" if data.startswith(_UTF16) else ""
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode(coding or "utf-8-sig")
     except UnicodeDecodeError:
         text, coding = _latin(data, name)
-        notes = (f"the text is not UTF-8; it was read as {coding}",)
+    if "\0" in text:
+        raise InvalidInput(message(name, "is a binary file, not text", "give a CSV, TSV, svmlight or FASTA file"))
+    notes = (f"the text is not UTF-8; it was read as {coding}",) if coding else ()
     _require_text(text, name)  # the file can consist of a byte order mark only
     return (text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text), notes
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.numerals import counted
-from mercer.tables.columns import as_text
+from mercer.tables.columns import MOSTLY_NUMBERS, as_text
 from mercer.tables.numbers import LARGEST
 
 __all__ = ["Task", "as_target", "holdout_rows", "infer_task", "random_folds", "stratified_order"]
@@ -36,6 +36,8 @@ def infer_task(target: Any, given: str = "auto") -> tuple[Task, str]:
     if given != "auto":
         raise InvalidInput(message("--task", f"{given!r}", "give auto, regression or classification"))
     if not _is_number(target):
+        if _is_nearly_numbers(target):
+            return "regression", "the target is numbers, nearly all of it"
         return "classification", "the target is text or true and false"
     values = target.to_numpy(np.float64)
     distinct = np.unique(values)
@@ -73,12 +75,24 @@ def _numbers(name: str, target: Any) -> NDArray[np.float64]:
     values = pd.to_numeric(target, errors="coerce").to_numpy(np.float64, na_value=np.nan)
     good = np.abs(values) < LARGEST
     if not good.all():
-        odd = target[~good].iloc[0]
-        given = f"the target has {odd!r}, which is not a number, for a regression"
-        raise InvalidInput(message(name, given, "correct these rows, or use --task classification"))
+        odd, more = target[~good], int((~good).sum()) - 1
+        given = f"the target has {odd.iloc[0]!r} in row {odd.index[0] + 1} (counted from 1)"
+        given += f", and {more} more, which are no numbers" if more else ", which is not a number"
+        do = "correct it, or leave it empty, as rows without a target are left out; classes take --task classification"
+        raise InvalidInput(message(name, f"{given}, for a regression", do))
     if values.min() == values.max():
         raise InvalidInput(message(name, f"the target is {values[0]:g} in every row", "choose another target"))
     return np.asarray(values)
+
+
+def _is_nearly_numbers(target: Any) -> bool:
+    """Whether a text is numbers with a few odd words, too many different ones to be classes."""
+    import pandas as pd
+
+    if pd.api.types.is_bool_dtype(target.dtype):
+        return False
+    good = pd.to_numeric(target, errors="coerce").notna()
+    return bool(good.mean() >= MOSTLY_NUMBERS and target[good].nunique() > FEW)
 
 
 def _is_number(target: Any) -> bool:
