@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import peers
-from benchmarks.harness import Missing, Row, Setting, at_most, benchmark
+from benchmarks.harness import Missing, Row, Setting, at_least, at_most, benchmark
 from mercer import KernelRidgeClassifier
 from mercer.io import read_sequences
 from mercer.kernels import AllSubstrings, GappedKmer, Kernel, Spectrum, Subsequence
@@ -175,6 +175,32 @@ def sentiment(setting: Setting) -> Row:
         target=at_most(0.24),
         error=lambda labels: float((labels != truth).mean()),
         rounds=1,
+    )
+
+
+@benchmark(GROUP, peer=("KernelRidge", "Ridge"), weighted=(True, False))
+def ridge_of_words(setting: Setting, peer: str, weighted: bool) -> Row:
+    """The linear kernel on sparse rows, as scikit-learn's vectorizers make them."""
+    X, y, _, _ = both_halves(setting, "sentiment")
+    texts = peers.need("sklearn.feature_extraction.text")
+    words = texts.TfidfVectorizer(ngram_range=(1, 2)) if weighted else texts.CountVectorizer()
+    S, y = words.fit_transform(X).astype(np.float64), (np.asarray(y) == "1").astype(np.float64)
+    theirs = {
+        "KernelRidge": lambda: peers.need("sklearn.kernel_ridge").KernelRidge(1.0, kernel="linear"),
+        "Ridge": lambda: peers.need("sklearn.linear_model").Ridge(
+            1.0, fit_intercept=False, solver="sparse_cg", tol=1e-12
+        ),
+    }[peer]()
+    model, exact = peers.ours("KernelRidge")("linear", alpha=1.0), theirs.fit(S, y).predict(S)
+    return Row(
+        f"KernelRidge, linear, {'weighted words' if weighted else 'counts of words'}, sparse, {len(y)} × {S.shape[1]}",
+        ours=lambda: model.fit(S, y),
+        peer=lambda: theirs.fit(S, y),
+        peer_name=f"scikit-learn {peer}",
+        target=at_least(5 if peer == "KernelRidge" else 0.3),
+        error=lambda fitted: float(np.abs(fitted.predict(S) - exact).max()),
+        tolerance=1e-6,
+        rounds=3,
     )
 
 

@@ -8,12 +8,13 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 
-from mercer import KernelOperator, KernelPCA, KernelRidge
+from mercer import KernelLMS, KernelLogisticRegression, KernelOperator, KernelPCA, KernelPerceptron, KernelRidge
 from mercer.engine import backend
 from mercer.errors import ConvergenceWarning, InvalidInput
 from mercer.kernels import Constant, Gaussian, Linear, Polynomial, factors
+from mercer.ways import nystroem_ridge, regularised
 
 ROOM = 1e8
 KERNELS = [
@@ -64,11 +65,54 @@ def test_other_kernels_have_no_factors(rng, kernel):
 def test_many_columns_or_little_room_leave_entries(rng):
     wide = rng.standard_normal((90, 30))
     assert not KernelOperator(Linear(), wide).keep_factors(ROOM)
-    assert not KernelOperator(Linear(), wide)._is_narrow
+    assert not KernelOperator(Linear(), wide).is_narrow
     for dtype in (np.float64, np.float32):  # a quarter of the room is 2000 bytes, and the factor takes 2160
         assert not KernelOperator(Linear(), wide[:, :3].astype(dtype)).keep_factors(8000.0)
     assert KernelOperator(Linear(), wide[:, :3]).keep_factors(9000.0)
-    assert not KernelOperator(Linear(), wide[:, :3], wide[:5, :3])._is_narrow
+    assert not KernelOperator(Linear(), wide[:, :3], wide[:5, :3]).is_narrow
+
+
+def words(rng, n, d=3000, numbers=12):
+    """Rows like those of texts: many columns, of which few are not zero, and some words are in most of the rows."""
+    columns = rng.zipf(1.3, (n, numbers)) % d
+    X = sp.csr_array((rng.random(n * numbers), columns.ravel(), np.arange(0, n * numbers + 1, numbers)), shape=(n, d))
+    X.sum_duplicates()
+    return X
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_products_of_sparse_rows_take_the_numbers_that_are_stored(rng, monkeypatch, kernel, dtype):
+    X, Z = words(rng, 250).astype(dtype), words(rng, 200).astype(dtype)
+    V = rng.standard_normal((250, 5))
+    K, across = KernelOperator(kernel, X), KernelOperator(kernel, X, Z)
+    exact = kernel(X.toarray().astype(float), X.toarray().astype(float))
+    other = kernel(X.toarray().astype(float), Z.toarray().astype(float))
+    no_entries(monkeypatch)
+    monkeypatch.setattr(factors, "TABLE", 2 * 3000)  # two vectors at a time
+    monkeypatch.setattr(factors, "TOGETHER", 500)
+    eps = 500 * float(np.finfo(dtype).eps)
+    for factored in (False, True):
+        if factored:
+            assert K.keep_factors(ROOM)
+        np.testing.assert_allclose(K @ V, exact @ V, atol=eps * np.abs(exact).max())
+        np.testing.assert_allclose(across @ V[:200], other @ V[:200], atol=eps * np.abs(other).max())
+    assert K.is_narrow
+    assert not KernelOperator(kernel, X[:40]).is_narrow
+
+
+def test_the_work_of_a_product_counts_what_is_stored(rng):
+    X, dense = words(rng, 300), rng.standard_normal((300, 5))
+    numbers = X.nnz
+    K = KernelOperator(Linear(), X)
+    assert K.product_work(3) == 3 * 2 * numbers
+    assert K.product_columns == 1
+    assert K.pair_columns == -(-2 * numbers // 300) < 25
+    gauss = KernelOperator(Gaussian(1.0), X)
+    assert gauss.product_work(3) == 300**2 * (gauss.pair_columns + 3)
+    assert gauss.product_columns == gauss.pair_columns == K.pair_columns
+    assert KernelOperator(Gaussian(1.0), dense).product_work(20) == 300**2 * 25
+    assert KernelOperator(Linear(), dense).product_work(20) == 20 * 2 * dense.size
 
 
 def test_products_copy_some_rows_at_a_time(rng, monkeypatch):
@@ -97,6 +141,61 @@ def test_ridge_is_that_of_the_columns(rng, monkeypatch, kind):
     assert "pivots" not in model.report_.method  # the factors are the preconditioner, a third of the time
     theirs = Ridge(2.0, tol=1e-12).fit(X, y)
     np.testing.assert_allclose(model.predict(new), theirs.predict(new), atol=1e-8)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("solver", ["auto", "cg"])
+@pytest.mark.parametrize("alpha", [0.1, 10.0])
+def test_ridge_on_sparse_rows_takes_no_entries(rng, monkeypatch, solver, weighted, alpha):
+    X, new = words(rng, 900), words(rng, 200)
+    y = X @ rng.standard_normal(3000) + 0.1 * rng.standard_normal(900) + 3
+    weights = rng.random(900) + 0.1 if weighted else None
+    no_entries(monkeypatch)
+    model = KernelRidge("linear", alpha=alpha, fit_intercept=True, solver=solver).fit(X, y, weights)
+    assert model.report_.status == "converged"
+    assert ("pivots" in model.report_.method) == (alpha < 1)
+    theirs = Ridge(alpha, tol=1e-12, solver="svd").fit(X.toarray(), y, weights)
+    np.testing.assert_allclose(model.predict(new), theirs.predict(new.toarray()), atol=1e-7)
+
+
+@pytest.mark.parametrize(("memory", "way"), [(None, "Cholesky"), (4_000_000, "pivots")])
+def test_ridge_on_sparse_rows_of_unequal_size_has_another_way(rng, monkeypatch, memory, way):
+    """Steps without a preconditioner do not converge: Cholesky follows, or pivots if no matrix fits."""
+    monkeypatch.setattr(regularised, "MANY_STEPS", 20)
+    monkeypatch.setattr(regularised, "refined_cholesky", lambda *_, **__: 0.0)
+    X = words(rng, 900, 5000) @ sp.diags_array(10.0 ** rng.uniform(-1, 1, 5000))
+    y = X @ rng.standard_normal(5000)
+    model = KernelRidge("linear", alpha=1e-3, memory=memory).fit(X, y)
+    assert way in model.report_.method
+    theirs = Ridge(1e-3, fit_intercept=False, solver="svd").fit(X.toarray(), y)
+    np.testing.assert_allclose(model.predict(X), theirs.predict(X.toarray()), atol=1e-6 * np.abs(y).max())
+
+
+def test_a_linear_kernel_is_exact_for_any_number_of_rows(rng, monkeypatch):
+    """Entries would be too dear; products by the rows are not, so no landmarks are taken, and nothing is warned."""
+    monkeypatch.setattr(nystroem_ridge, "DEAREST", 1e6)
+    X = rng.standard_normal((800, 4))
+    y = X.sum(axis=1)
+    for rows in (X, sp.csr_array(X), words(rng, 800)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert not KernelRidge("linear").fit(rows, y).restricted_
+            assert "landmarks" not in KernelLogisticRegression("linear").fit(rows, y > 0).report_.method
+
+
+def test_steps_take_products_by_the_rows_instead_of_a_stored_matrix(rng):
+    X = rng.standard_normal((700, 4))
+    y = X @ [1.0, -1.0, 0.5, 0.0] + 0.3 * rng.standard_normal(700)
+    for rows in (X, sp.csr_array(X)):
+        model = KernelLogisticRegression("linear", alpha=0.5).fit(rows, y > 0)
+        theirs = LogisticRegression(C=2.0, tol=1e-12, max_iter=1000).fit(X, y > 0)
+        np.testing.assert_allclose(model.decision_function(rows), theirs.decision_function(X), atol=1e-5)
+        steps = KernelLMS("linear", tol=1e-9, max_iter=2000).fit(rows, y)
+        np.testing.assert_allclose(steps.predict(rows), X @ np.linalg.lstsq(X, y)[0], atol=1e-6)
+        perceptron = KernelPerceptron("linear", method="gradient", tol=1e-3).fit(rows, y > 0)
+        for one in (model, steps, perceptron):
+            assert "matrix-free" in one.report_.method
+            assert "fewer numbers" in one.report_.reason
 
 
 @pytest.mark.parametrize("alpha", [1e-4, 1e6])

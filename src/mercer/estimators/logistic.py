@@ -17,7 +17,7 @@ from mercer.operators import LowRank, Operator
 from mercer.schemas import Count, Schema
 from mercer.solvers import FeatureLogistic, Logistic, NewtonFeatureLogistic, NewtonLogistic, Solution, Status, solve
 from mercer.solvers.descent.curvature import CHUNK
-from mercer.ways.nystroem_ridge import default_landmarks, too_dear
+from mercer.ways.nystroem_ridge import EVALUATION, default_landmarks, too_dear
 from mercer.ways.report import Report
 
 __all__ = ["KernelLogisticRegression"]
@@ -178,7 +178,7 @@ class KernelLogisticRegression(ScoreClassifier):
         self._kernel_size(K)
         report.reason = "as requested" if self.solver == "nystroem" else ""
         if self.solver == "auto":
-            report.reason = too_dear(K.shape[0], self.kernel_, report)
+            report.reason = too_dear(K.product_work(EVALUATION), self.kernel_)
         by = self._by_landmarks if report.reason else self._exactly
         solution = by(K, X, labels, weights, report)
         lost = solution.status is Status.BREAKDOWN and self.kernel_.properties.definiteness.is_mercer

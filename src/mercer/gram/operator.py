@@ -23,7 +23,6 @@ from mercer.gram.registers import DoesNotFit
 from mercer.gram.tiled import TiledOperator
 from mercer.gram.windows import WindowTiles
 from mercer.kernels import Kernel, as_kernel
-from mercer.kernels.factors import narrow
 from mercer.operators import Operator, Packed, row_blocks
 from mercer.operators.groups import Groups
 from mercer.points import Points, Precomputed, sample_rows
@@ -166,7 +165,7 @@ class KernelOperator(TiledOperator):
             return np.zeros((self.shape[0], 0), V.dtype)
         if self._factors is not None:
             return self._factors.times(V).astype(V.dtype, copy=False)
-        if self.has_fast_matmul or self._is_narrow:
+        if self.has_fast_matmul or self.is_narrow:
             return self._folded(self.x, V)
         own, scale = narrowed(V, self.dtype)
         tiles, work = self._tiles(), self._work(V.shape[1])
@@ -182,12 +181,6 @@ class KernelOperator(TiledOperator):
         space = self.kernel.space
         of_sparse = space.numbered and isinstance(self.x, Precomputed) and self.x.values.sparse
         return (space.objects or of_sparse) and self.kernel.has_fast_matmul
-
-    @property
-    def _is_narrow(self) -> bool:
-        """Whether X(ZᵀV) takes fewer operations than the entries of K = XZᵀ, for the linear kernel and its kin."""
-        linear = self.kernel.space.vectors and self.kernel.has_fast_matmul and self.in_memory
-        return linear and narrow(self.x.rows, self._others.rows)
 
     def _folded(self, x: Points, V: Array) -> Array:
         """K(x, columns) V by the kernel's own product."""

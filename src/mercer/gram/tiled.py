@@ -17,7 +17,7 @@ from mercer.gram.registers import DoesNotFit
 from mercer.gram.windows import COPIES, MOST_KEPT, WindowTiles
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
-from mercer.kernels.factors import Factors
+from mercer.kernels.factors import Factors, narrow
 from mercer.kernels.symbolic.expression import Expression
 from mercer.operators import Operator
 from mercer.points import Points, VectorPoints
@@ -210,6 +210,35 @@ class TiledOperator(Operator):
     def cheap(self) -> bool:
         """Whether computing entries is about as fast as reading stored ones: see `CHEAP_COLUMNS`."""
         return self.native and self.x.columns <= CHEAP_COLUMNS
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether X(ZᵀV) takes fewer operations than the entries of K = XZᵀ, for the linear kernel and its kin."""
+        linear = self.kernel.space.vectors and self.kernel.has_fast_matmul and self.in_memory
+        return linear and narrow(self.x.rows, self._others.rows)
+
+    @property
+    def pair_columns(self) -> int:
+        """The columns of dense rows whose entries take as long: for sparse rows the numbers that two of them have."""
+        x = self.x
+        return min(x.columns, -(-2 * x.rows.nnz // max(len(x), 1))) if x.sparse else x.columns
+
+    @property
+    def product_columns(self) -> int:
+        """`pair_columns` for products: those by factors take about as long as those by entries of one column."""
+        return min(self.pair_columns, 1) if self.is_narrow else self.pair_columns
+
+    def product_work(self, columns: int) -> float:
+        """Multiply-adds of a product of K with so many columns, by entries or by factors.
+
+        >>> from mercer import KernelOperator
+        >>> X = np.ones((100, 5))
+        >>> KernelOperator("gaussian(gamma=1)", X).product_work(2), KernelOperator("linear", X).product_work(2)
+        (70000.0, 2000.0)
+        """
+        if self.is_narrow:
+            return float(columns) * (self.x.rows.size + self._others.rows.size)
+        return float(self.shape[0]) * self.shape[1] * (self.pair_columns + columns)
 
     @property
     def native(self) -> bool:

@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Factors", "in_float64", "narrow"]
+__all__ = ["Factors", "in_float64", "narrow", "some_vectors"]
 
-TABLE = 1 << 24
-"""Weights of features that a product with many vectors holds in memory at a time: 128 MB."""
+TABLE = 1 << 21
+"""Weights of features that a product with many vectors holds in memory at a time: 16 MB."""
 TOGETHER = 1 << 20
 """Numbers of rows that are in float64 at a time."""
 NARROW = 4
@@ -43,10 +43,8 @@ class Factors:
 
     def times(self, V: NDArray[Any], rows: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
         """K V, or some rows of it."""
-        A, out = self.A if rows is None else self.A[rows], []
-        step = max(1, TABLE // max(self.B.shape[1], 1))
-        for j in range(0, V.shape[1], step):
-            out.append(A @ (self.B.T @ np.asarray(V[:, j : j + step], np.float64)))
+        A = self.A if rows is None else self.A[rows]
+        out = [A @ (self.B.T @ np.asarray(V[:, some], np.float64)) for some in some_vectors(V, self.B.shape[1])]
         return np.hstack(out) if out else np.zeros((A.shape[0], 0))
 
     def block(self, rows: NDArray[np.intp], columns: NDArray[np.intp] | None) -> NDArray[np.float64]:
@@ -100,17 +98,23 @@ class Factors:
 
 def in_float64(X: Any) -> Iterator[tuple[slice, Any]]:
     """Some rows at a time in float64, so that those in float32 have the same sums, and are not all copied."""
-    step = max(1, TOGETHER // max(X.shape[1], 1))
+    step = max(1, TOGETHER * X.shape[0] // max(X.size, 1))
     for part in (slice(first, first + step) for first in range(0, X.shape[0], step)):
         yield part, X[part].astype(np.float64, copy=False)
+
+
+def some_vectors(V: Any, features: int) -> Iterator[slice]:
+    """Some columns of V at a time, for BᵀV with this many rows."""
+    step = max(1, TABLE // max(features, 1))
+    return (slice(first, first + step) for first in range(0, V.shape[1], step))
 
 
 def narrow(X: Any, Z: Any) -> bool:
     """Whether X(ZᵀV) takes far fewer operations than (XZᵀ)V, for arrays, dense or sparse by rows."""
     if any(not (isinstance(one, np.ndarray) or hasattr(one, "indptr")) for one in (X, Z)):
         return False
-    n, m = X.shape[0], Z.shape[0]
-    return bool(NARROW * X.shape[1] * (n + m) <= n * m)
+    numbers = X.size + Z.size + X.shape[1]  # those that are stored, and those of ZᵀV
+    return bool(NARROW * numbers <= X.shape[0] * Z.shape[0])
 
 
 def _parts(A: Any) -> list[NDArray[Any]]:

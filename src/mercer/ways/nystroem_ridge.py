@@ -32,7 +32,7 @@ from mercer.select import RidgeSpectrum
 from mercer.solvers import LinearSystem, RefinedConjugateGradients, Solution, solve
 from mercer.ways.report import Report
 
-__all__ = ["NystroemRidge", "NystroemRidgeFit", "default_landmarks", "too_dear"]
+__all__ = ["EVALUATION", "NystroemRidge", "NystroemRidgeFit", "default_landmarks", "too_dear"]
 
 POOL = 4
 """Rows per landmark among which pivoted Cholesky chooses; among all rows it would take n m² operations."""
@@ -64,8 +64,10 @@ class NystroemRidgeFit(NamedTuple):
     rounding: float = 0.0
 
 
+EVALUATION = 20
+"""Multiply-adds that the function of an entry takes, beside those of its columns."""
 DEAREST = 4e12
-"""Beyond this n²(d + 20), "auto" takes landmarks: an exact solution needs a hundred such products.
+"""Beyond this work of a product "auto" takes landmarks: an exact solution needs a hundred of them.
 Because landmarks are an approximation, this does not depend on the rates of the machine."""
 
 
@@ -78,9 +80,8 @@ def default_landmarks(n: int) -> int:
     return int(max(1, min(n, 5 * np.sqrt(n))))
 
 
-def too_dear(n: int, kernel: Kernel, report: Report) -> str:
-    """The reason why an exact method is too expensive, or an empty string if it is not."""
-    work = n * n * (report.d + 20.0)
+def too_dear(work: float, kernel: Kernel) -> str:
+    """The reason why a method with products of this work is too expensive, or an empty string if it is not."""
     if work <= DEAREST or not kernel.properties.definiteness.is_mercer or kernel.space.numbered:
         return ""
     return f"an exact solution would need {100 * work:.0e} multiply-adds"

@@ -7,6 +7,8 @@ condition                                                               method
 ======================================================================  =====================================
 K = FFᵀ with few columns (the linear kernel's rows, features counted)   conjugate gradients, preconditioned by
                                                                         (FFᵀ + diag(shift))⁻¹ itself
+K = FFᵀ with few numbers in many columns (the linear kernel's sparse    conjugate gradients; with pivots, if they
+rows)                                                                   take many steps; then Cholesky
 the kernel is not proved positive semi-definite, or a shift is 0, and   Cholesky
 a float32 copy of K fits in 40 % of the budget
 a float32 copy fits, and neither the engine computes the entries, nor   Cholesky
@@ -77,6 +79,11 @@ DRIFT = 4.0
 
 FEW_STEPS = 50
 """Steps after which an exact preconditioner has done what rounding allows. It takes one or two up to ‖K‖/μ = 10¹⁴."""
+
+EASY_STEPS, MANY_STEPS = 120, 300
+"""Steps by products of sparse factors before pivots are chosen, and with them, at least, before Cholesky is tried.
+Frequencies of words, weighted by how rare they are, took 30 to 105 steps without pivots for λ = 1 and 0.01, and half
+the time that they took with some; counts of words took 400 to 900 steps, and up to twice the time."""
 
 LOW_PRECISION_SHARE = 0.98
 """Share of the budget for copies of the rows in both float32 and float64, together with the vectors."""
@@ -193,6 +200,8 @@ class RegularisedSolve:
         fits = self._fits()
         if self.solver == "auto" and 0 < K.factor_columns <= self._most_rank():
             return self._by_factors()
+        if K.has_factors and K.x.sparse and self._most_rank() > 0:
+            return self._by_numbers(fits)
         if self.solver == "auto" and fits and not (fast and self._most_rank() > 0):
             return self._direct(self._choice.reason)
         if self.solver == "cg" or not fits:
@@ -209,8 +218,8 @@ class RegularisedSolve:
 
     def _contest(self) -> Solution[Any]:
         """The solution by the method that is predicted to be faster, if both are possible."""
-        (n, columns), d, most, machine = self.B.shape, self._d, self._most_rank(), self._machine
-        direct = refined_cholesky(machine, n, d, columns, kept=self._keeps_entries())
+        (n, columns), d, most, machine = self.B.shape, self._d_of_products, self._most_rank(), self._machine
+        direct = refined_cholesky(machine, n, self._d, columns, kept=self._keeps_entries())
         look = costs.pivots(machine, n, d, min(PROBE, most))
         least = look + conjugate_gradients(machine, n, d, 0, 1, columns)
         if direct <= least or look > PROBE_SHARE * direct:
@@ -222,7 +231,10 @@ class RegularisedSolve:
             return self._direct(f"{self._choice.reason}; conjugate gradients would take {figures}")
         # If they take as long as Cholesky, or twice as long as predicted, the prediction was wrong.
         most_steps = int(found.steps * max(2.0, direct / found.seconds))
-        solution = self._iterative(f"predicted to take {figures}", found, probe, max_steps=most_steps)
+        return self._or_direct(self._iterative(f"predicted to take {figures}", found, probe, max_steps=most_steps))
+
+    def _or_direct(self, solution: Solution[Any]) -> Solution[Any]:
+        """The solution by conjugate gradients if they converged, and that by Cholesky if not."""
         if solution.converged:
             return solution
         ended = solution.status.name.lower()
@@ -236,7 +248,7 @@ class RegularisedSolve:
             probe = self._entries().low_rank(min(PROBE, most))
         rounding = self._rounding(probe) if self._mixed else np.inf
         stored = self._may_store(0) and rounding <= MOST_ROUNDING and self._store_is_exact()
-        own = self._machine, n, self._d, probe, self._mean_shift(), self.tol
+        own = self._machine, n, self._d_of_products, probe, self._mean_shift(), self.tol
         return plan(*own, most, stored, columns, probe.rank, rounding), probe
 
     @cached_property
@@ -246,7 +258,11 @@ class RegularisedSolve:
 
     @property
     def _d(self) -> int:
-        return max(self.report.d, 1)
+        return max(self.K.pair_columns, 1)
+
+    @property
+    def _d_of_products(self) -> int:
+        return max(self.K.product_columns, 1)
 
     # ---- the methods -------------------------------------------------------------------------------------------------
 
@@ -286,9 +302,16 @@ class RegularisedSolve:
         return 8 * n * n if n <= SMALL else self.K.packed_bytes
 
     def _iterative(
-        self, reason: str, found: Plan | None = None, probe: PivotedCholesky | None = None, max_steps: int | None = None
+        self,
+        reason: str,
+        found: Plan | None = None,
+        probe: PivotedCholesky | None = None,
+        max_steps: int | None = None,
+        rank: int | None = None,
     ) -> Solution[Any]:
-        report, rank = self.report, self._most_rank() if found is None else found.rank
+        report = self.report
+        if rank is None:
+            rank = self._most_rank() if found is None else found.rank
         if found is not None:
             self._predict(found.seconds, "preconditioner", "kernel matrix", "solve")
         products = f"by factors of K ({human(self.K.copies)})" if self.K.has_factors else "matrix-free"
@@ -305,7 +328,7 @@ class RegularisedSolve:
             report.method += f", preconditioned by {low_rank.rank} pivots"
             if found is None:
                 self._predict_steps(low_rank)
-            if self._mixed:
+            if self._mixed and not self.K.has_factors:  # their products are in float64
                 solver = self._in_low_precision(helpers, solver, low_rank, rounding, held)
         # One thread is enough here, because the BLAS calls are limited by the memory bandwidth.
         with report.stage("solve"), one_blas_thread():
@@ -325,6 +348,22 @@ class RegularisedSolve:
         # K + D is positive definite, so that only its rounding, which no method avoids, can break the steps down.
         broken = solution.status is Status.BREAKDOWN
         return replace(solution, status=Status.STALLED) if broken else solution
+
+    def _by_numbers(self, fits: bool) -> Solution[Any]:
+        """The solution by products of sparse factors: in few steps, or with pivots, which cost more than a product.
+
+        If it takes longer than Cholesky would, that follows, or more pivots if no matrix fits.
+        """
+        (n, columns), numbers = self.B.shape, self.K.product_work(1)
+        reason = f"K is a product of sparse matrices with {numbers:.3g} numbers"
+        rank = min(max(int(2 * numbers // n), PROBE), self._most_rank())
+        step = costs.preconditioning(self._machine, n, rank, columns)
+        most = int(max(MANY_STEPS, refined_cholesky(self._machine, n, self._d, columns) / step))
+        for pivots, steps in ((0, EASY_STEPS), (rank, most)):
+            solution = self._iterative(reason, max_steps=steps, rank=pivots)
+            if solution.converged:
+                return solution
+        return self._or_direct(solution) if fits and self.solver == "auto" else self._iterative(reason)
 
     def _pivots(self, rank: int, probe: PivotedCholesky | None) -> tuple[PivotedCholesky, int]:
         """The approximation of this rank and its bytes, in float64 if float32 left but rounding, and that matters."""
@@ -363,7 +402,9 @@ class RegularisedSolve:
         (n, columns), rank, shift = self.B.shape, found.rank, self._mean_shift()
         steps, itemsize = predicted_steps(found, rank, shift, self.tol), _itemsize(rounding, found, rank, shift)
         stored, made = (
-            conjugate_gradients(self._machine, n, self._d, rank, steps, columns, stored=kept, itemsize=itemsize)
+            conjugate_gradients(
+                self._machine, n, self._d_of_products, rank, steps, columns, stored=kept, itemsize=itemsize
+            )
             for kept in (True, False)
         )
         if rounding <= MOST_ROUNDING and self._may_store(held) and stored < made:
@@ -401,7 +442,7 @@ class RegularisedSolve:
         (n, columns), rank = self.B.shape, low_rank.rank
         steps = predicted_steps(low_rank, rank, self._mean_shift(), self.tol)
         ways = (
-            conjugate_gradients(self._machine, n, self._d, rank, steps, columns, stored=kept)
+            conjugate_gradients(self._machine, n, self._d_of_products, rank, steps, columns, stored=kept)
             for kept in {False, self._may_store(0)}
         )
         self._predict(min(ways), "kernel matrix", "solve")

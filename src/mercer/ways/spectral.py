@@ -64,7 +64,7 @@ def ridge_inverse(
 
     `fold` is the most rows that are left out together, 0 or 1 for leave-one-out.
     """
-    n, least, d, shifts = K.shape[0], float(alphas.min()), max(report.d, 1), len(np.unique(alphas))
+    n, least, d, shifts = K.shape[0], float(alphas.min()), max(K.pair_columns, 1), len(np.unique(alphas))
     machine = rates.machine(lambda machine: costs.eigenvectors(machine, n))
     band = engine().capabilities.compiled
     ways = predicted_ways(machine, n, d, shifts, factor=mercer and least > 0, band=band)
@@ -110,15 +110,20 @@ def predicted_ways(machine: Machine, n: int, d: int, shifts: int, *, factor: boo
     return found
 
 
-def eigen_seconds(K: KernelOperator, d: int, k: int) -> dict[str, float]:
+def eigen_seconds(K: KernelOperator, k: int) -> dict[str, float]:
     """Predicted seconds of each exact method for k eigenpairs; a K without fast products is stored if it fits.
 
-    >>> sorted(eigen_seconds(KernelOperator("gaussian(gamma=1.0)", np.eye(2)), 2, 1))
+    >>> sorted(eigen_seconds(KernelOperator("gaussian(gamma=1.0)", np.eye(2)), 1))
     ['dense', 'matrix-free', 'stored']
     """
-    n, d = K.shape[0], max(d, 1)
-    found = costs.eigen_ways(rates.machine(lambda machine: min(costs.eigen_ways(machine, n, d, k).values())), n, d, k)
-    return found if K.native or K.has_factors else found | {"matrix-free": np.inf}
+    n, d = K.shape[0], max(K.pair_columns, 1)
+    machine = rates.machine(lambda machine: min(costs.eigen_ways(machine, n, d, k).values()))
+    found = costs.eigen_ways(machine, n, d, k)
+    if not (K.native or K.has_factors):
+        return found | {"matrix-free": np.inf}
+    if K.product_columns < d:
+        found["matrix-free"] = costs.eigen_ways(machine, n, 1, k)["matrix-free"]
+    return found
 
 
 def one_decomposition_pays(n: int, d: int, shifts: int) -> bool:

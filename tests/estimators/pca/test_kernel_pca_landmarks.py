@@ -13,6 +13,7 @@ from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
 from mercer.kernels import Function, Gaussian, Linear, Polynomial, Precomputed
 from mercer.planning.costs import eigen_ways
 from mercer.planning.machine import Machine
+from mercer.solvers.eigen.krylov import BlockKrylov
 from mercer.testing import assert_close
 
 GAUSS = Gaussian(gamma=0.05)
@@ -196,10 +197,11 @@ def test_auto_takes_landmarks_only_where_the_exact_method_is_too_dear(digits, mo
     assert "Nyström" not in KernelPCA(4, GAUSS).fit(digits).report_.method
     n = 100_000
     report = KernelPCA(4, GAUSS).fit(digits[:50]).report_
-    report.d, report.memory_budget = 20, 10**9
+    report.memory_budget = 10**9
     for rows, method in ((n, "krylov"), (10**6, "nystroem")):
         seconds = eigen_ways(Machine.documented(), rows, 20, 10)
-        assert KernelPCA(10, GAUSS)._choose(rows, 10, report, seconds, 0, 4) == method
+        work = float(rows) ** 2 * (20 + BlockKrylov().columns(rows, 10))
+        assert KernelPCA(10, GAUSS)._choose(rows, 10, report, seconds, 0, 4, work) == method
     assert "multiply-adds" in report.reason
     monkeypatch.setattr(module, "DEAREST_PRODUCT", 1e6)
     with pytest.warns(ConvergenceWarning, match="n_landmarks"):

@@ -303,11 +303,10 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
 
     def _may_be_restricted(self, n: int) -> bool:
         """Whether a fit of n rows is one on landmarks."""
-        from mercer.ways.nystroem_ridge import too_dear  # with what it imports: few fits need it
+        from mercer.ways.nystroem_ridge import EVALUATION, too_dear  # with what it imports: few fits need it
 
-        solver = getattr(self, "solver", "")
-        columns = Report(d=int(getattr(self, "n_features_in_", 0)))
-        return solver == "nystroem" or (solver == "auto" and bool(too_dear(n, self._as_kernel(self.kernel), columns)))
+        solver, work = getattr(self, "solver", ""), float(n) * n * (getattr(self, "n_features_in_", 0) + EVALUATION)
+        return solver == "nystroem" or (solver == "auto" and bool(too_dear(work, self._as_kernel(self.kernel))))
 
     # ---- kernel ------------------------------------------------------------------------------------------------------
 
@@ -354,20 +353,26 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         top = float(np.abs(diagonal).max())
         return KernelSize(float(diagonal.sum()), top, top < 1e30 and K.fits_float32)
 
-    def _in_memory(self, K: KernelOperator, held: int, report: Report, fewer: str | list[str]) -> Operator:
+    def _in_memory(
+        self, K: KernelOperator, held: int, report: Report, fewer: str | list[str], *, products: bool = True
+    ) -> Operator:
         """K stored in float64 if it fits beside `held` bytes, because every step reads it; else K as it is.
 
-        The plan comes before the allocation. `report.method` gets which of the two it is.
+        So it is if each step takes a product, not rows of K, and that takes fewer operations than reading K. The plan
+        comes before the allocation. `report.method` gets which of the two it is.
         """
         n = K.shape[0]
         stored, most = 8 * n * n, int(STORED_SHARE * report.room)
-        fits = stored <= most and stored + held <= report.room
-        report.plan(held + stored * fits, f"{type(self).__name__} of {n} rows", fewer)
+        narrow = products and K.is_narrow
+        kept = stored <= most and stored + held <= report.room and not narrow
+        report.plan(held + stored * kept, f"{type(self).__name__} of {n} rows", fewer)
         report.precision = "float64"
         takes, room = apart(stored, most)
-        report.method += f", stored ({takes})" if fits else ", matrix-free"
+        report.method += f", stored ({takes})" if kept else ", matrix-free"
         report.reason = f"the matrix takes {takes}, {room} may be taken"
-        if not fits:
+        if narrow:
+            report.reason = "K is a product of matrices with fewer numbers"
+        if not kept:
             return K
         with report.stage("kernel matrix"):
             return Dense(K.fill(np.empty(K.shape, np.float64)), symmetric=True)

@@ -249,7 +249,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         elif isinstance(self.kernel_, Linear) and not K.x.sparse:
             method = _Method("rows", np.dtype(np.float64), 8 * K.X.size, "the kernel is linear")
         else:
-            method = self._quickest(K, dtype, vectors, 1 if precomputed else max(report.d, 1), report.room)
+            method = self._quickest(K, dtype, vectors, 1 if precomputed else max(K.pair_columns, 1), report.room)
         report.reason = method.reason
         report.predict(method.seconds, "kernel matrix", "clusters")
         if method.name in ("rows", "given"):

@@ -201,7 +201,7 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         n = K.shape[0]
         if n > DENSE_BELOW and K.keep_factors(report.room):
             report.memory_rows += K.copies
-        choice = choose_eigen(n, q, report.room, self.tol, seconds=eigen_seconds(K, report.d, q))
+        choice = choose_eigen(n, q, report.room, self.tol, seconds=eigen_seconds(K, q))
         report.method, report.reason = f"{choice.name}, {'stored' if choice.stored else 'matrix-free'}", choice.reason
         small = choice.name == "dense"
         vectors = 8 * n * q if small else BlockKrylov().memory(n, q, 4 if self.tol >= 1e-6 else 8)

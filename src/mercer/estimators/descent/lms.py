@@ -162,7 +162,8 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         largest = self._kernel_size(K).largest_entry
         report.method = f"{self.mode} least mean squares"
         held = 8 * len(y) * ((6 + 2 * frames_kept(self)) * (y.size // len(y)) + 64)
-        operator = self._in_memory(K, held, report, "fewer rows, targets or frames")
+        fewer = "fewer rows, targets or frames"
+        operator = self._in_memory(K, held, report, fewer, products=self.mode == "batch")
         if self.step_size != "auto":
             self.step_size_ = float(self.step_size)
         elif self.mode == "batch":

@@ -226,7 +226,8 @@ class KernelPerceptron(LeastSquaresClassifier):
         report, frames = self.report_, frames_kept(self)
         report.method = "gradient descent in α" if self.method == "gradient" else f"{self.method} perceptron"
         fewer = ["fewer rows", *(["a larger keep_history, of fewer frames"] if frames else [])]
-        return self._in_memory(K, 8 * K.shape[0] * (outputs * (12 + 2 * frames) + 256), report, fewer)
+        held = 8 * K.shape[0] * (outputs * (12 + 2 * frames) + 256)
+        return self._in_memory(K, held, report, fewer, products=self.method == "gradient")
 
     def _descend(
         self, K: Operator, Y: np.ndarray, weights: np.ndarray | None

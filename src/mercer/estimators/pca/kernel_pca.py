@@ -232,7 +232,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         narrow = K.astype(np.float32)
         compared = K.copies if K.cheap else narrow.copies_of_few(WITNESSES, n)  # for the check of float32 products
         rows = narrow.copies + compared if low_precision else K.copies
-        name = self._choose(n, k, report, eigen_seconds(K, report.d, k), rows, 4 if low_precision else 8)
+        work, itemsize = K.product_work(BlockKrylov().columns(n, k)), 4 if low_precision else 8
+        name = self._choose(n, k, report, eigen_seconds(K, k), rows, itemsize, work)
         if name != "krylov":  # their plans are without factors
             K.drop_factors()
         if name == "nystroem":
@@ -269,15 +270,20 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def _checked_components(self, n: int) -> int:
         return min(self._checked_count("n_components", ", or None for all"), n)
 
-    def _choose(self, n: int, k: int, report: Report, seconds: dict[str, float], rows: int, itemsize: int) -> str:
-        """The method, and its memory; `rows` are the bytes of block Krylov's copies of rows, `itemsize` of entries."""
+    def _choose(
+        self, n: int, k: int, report: Report, seconds: dict[str, float], rows: int, itemsize: int, work: float
+    ) -> str:
+        """The method, and its memory; `rows` are the bytes of block Krylov's copies of rows, `itemsize` of entries.
+
+        `work` are the multiply-adds of a product with its block.
+        """
         self._checked_choice("solver", "auto", "dense", "krylov", "nystroem")
         choice = choose_eigen(n, k, report.room, self.tol, itemsize, seconds=seconds)
         name = choice.name if self.solver == "auto" else self.solver
         report.reason = choice.reason if self.solver == "auto" else "as requested"
         vectors, whole = BlockKrylov().memory(n, k, itemsize), itemsize * n * n
         made = seconds.get("matrix-free", np.inf) < seconds.get("stored", np.inf)
-        too_dear = self._too_dear(n, k, vectors, report) if self.solver == "auto" and not choice.stored else ""
+        too_dear = self._too_dear(n, k, vectors, work, report) if self.solver == "auto" and not choice.stored else ""
         if name == "nystroem" or too_dear:
             report.reason = too_dear or report.reason
             return "nystroem"
@@ -294,11 +300,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         report.plan(need, f"KernelPCA of {n} rows and {k} components", ALTERNATIVES)
         return name
 
-    def _too_dear(self, n: int, k: int, vectors: int, report: Report) -> str:
+    def _too_dear(self, n: int, k: int, vectors: int, work: float, report: Report) -> str:
         """Why "auto" avoids the exact matrix-free method, or ""; it never does if all components are requested."""
         if self.n_components is None:
             return ""
-        work = n * n * (max(report.d, 1) + BlockKrylov().columns(n, k))
         if work > DEAREST_PRODUCT:
             return f"a matrix-free product would take {work:.0e} multiply-adds, above {DEAREST_PRODUCT:.0e}"
         if vectors > report.room >= landmark_bytes(n, fewest_landmarks(n, k)):

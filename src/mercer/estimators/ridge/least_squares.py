@@ -16,7 +16,7 @@ from mercer.numerals import counted
 from mercer.schemas import NON_NEGATIVE, Array, Schema, Value
 from mercer.select import RidgeInverse, RidgeSpectrum
 from mercer.solvers import Solution, Status
-from mercer.ways.nystroem_ridge import NystroemRidge, too_dear
+from mercer.ways.nystroem_ridge import EVALUATION, NystroemRidge, too_dear
 from mercer.ways.regularised import RegularisedSolve
 from mercer.ways.report import Report
 from mercer.ways.spectral import one_decomposition_pays, ridge_inverse
@@ -65,7 +65,7 @@ class RidgeEstimator(Compressible):
         self.report_ = report
         reason = "as requested" if self.solver == "nystroem" else ""
         if self.solver == "auto":
-            reason = too_dear(len(Y), self.kernel_, report)
+            reason = too_dear(K.product_work(EVALUATION), self.kernel_)
         if reason:
             self._solve_restricted(K, X, Y, weights, alphas, reason)
         else:
@@ -89,7 +89,7 @@ class RidgeEstimator(Compressible):
         self.sample_weight_, self.restricted_ = weights, False
         values = np.unique(alphas)
         several = self.solver == "auto" and len(values) > 1 and RidgeSpectrum.bytes(len(Y)) <= report.room
-        if several and one_decomposition_pays(len(Y), max(report.d, 1), len(values)):
+        if several and one_decomposition_pays(len(Y), max(K.pair_columns, 1), len(values)):
             if self._by_inverse(K, Y, weights, alphas, report):
                 return
             report.notes.append("one decomposition for all α was not exact enough, so each α has a factorisation")

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.errors import NotAKernel, message
 from mercer.kernels.base import Array, Kernel, Scaled
-from mercer.kernels.factors import Factors, in_float64
+from mercer.kernels.factors import Factors, in_float64, some_vectors
 from mercer.kernels.parameters import checks
 from mercer.kernels.properties import Definiteness, Properties
 from mercer.kernels.symbolic.functions import sqrt, tanh, where
@@ -42,10 +42,11 @@ class Linear(Kernel):
         return True
 
     def matmul(self, X: Array, Z: Array, V: Array) -> Array:
-        W = sum((rows.T @ V[part] for part, rows in in_float64(Z)), np.zeros((Z.shape[1], V.shape[1])))
         out = np.empty((X.shape[0], V.shape[1]))
-        for part, rows in in_float64(X):
-            out[part] = rows @ W
+        for some in some_vectors(V, Z.shape[1]):
+            W = sum((rows.T @ V[part, some] for part, rows in in_float64(Z)), np.zeros((Z.shape[1], 1)))
+            for part, rows in in_float64(X):
+                out[part, some] = rows @ W
         return out
 
     def factors(self, X: Array, Z: Array, room: float) -> Factors | None:
