@@ -64,6 +64,31 @@ def test_a_word_that_only_held_out_rows_have_is_missing(tmp_path):
         assert pd.read_csv(tmp_path / "p.csv").iloc[:, 0].notna().all()
 
 
+def test_labels_and_categories_are_as_they_are_written(tmp_path):
+    """001 is not 1: neither in what is predicted, nor where a later table has only such categories."""
+    rng = np.random.default_rng(0)
+    label, kind = rng.choice(["001", "002", "003"], 90), rng.choice(["01", "02", "x"], 90)
+    table = pd.DataFrame({"z": 9 * label.astype(int) + rng.normal(size=90), "kind": kind, "y": label})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    done = mercer("fit", tmp_path / "t.csv", *QUICK, "--out", tmp_path / "m")
+    assert done.exit_code == 0, done.output
+    assert load(tmp_path / "m").classes_.tolist() == ["001", "002", "003"]
+    table[kind != "x"].to_csv(tmp_path / "new.csv", index=False)
+    done = mercer("predict", tmp_path / "m", tmp_path / "new.csv", "--keep", "y", "--out", tmp_path / "p.csv")
+    assert "did not see" not in done.output
+    found = pd.read_csv(tmp_path / "p.csv", dtype=str)
+    assert found["y"].tolist() == label[kind != "x"].tolist()
+    assert (found["y"] == found["y_predicted"]).mean() > 0.9
+    done = mercer("evaluate", tmp_path / "m", tmp_path / "new.csv")
+    assert "does not know" not in done.output
+    assert re.search(r"accuracy (0\.9|1\.0)", done.output), done.output
+
+
+def test_blank_lines_are_counted(tmp_path):
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{k},{k % 7}\n" + "\n" * (k in (3, 9)) for k in range(40)))
+    assert "2 blank lines were left out" in mercer("fit", tmp_path / "t.csv", *QUICK).output
+
+
 def test_a_word_in_a_target_of_numbers_is_named_with_its_row(tmp_path):
     table = pd.DataFrame({"x": np.arange(60.0), "y": [None, *(f"{k / 7:.3f}" for k in range(58)), "err"]})
     table.to_csv(tmp_path / "t.csv", index=False)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from mercer.errors import InvalidInput
 
 pd = pytest.importorskip("pandas")
 
-from mercer.io import TableEncoder, read_table  # noqa: E402
+from mercer.io import TableEncoder, load, read_table, save  # noqa: E402
 from mercer.tables.targets import infer_task  # noqa: E402
 
 
@@ -184,3 +185,103 @@ def test_long_fields_take_linear_time(tmp_path, field):
     field += "-"
     table = read(tmp_path, f'a;b\n"{field}";1\n"{field}";2\n')
     assert table.frame["a"].tolist() == [field, field]
+
+
+def fitted(tmp_path, text, name="fit.csv"):
+    """The encoder of a table, as `mercer fit` has it."""
+    table = read(tmp_path, text)
+    return TableEncoder().fit(table.frame).knowing(table.frame, table.marks)
+
+
+EUROPEAN = "dose;cells\n" + "".join(f"{k % 9},{k % 10};{1 + k % 8}.{k:03d}\n" for k in range(40))
+
+
+@pytest.mark.parametrize(
+    ("later", "cells", "dose"),
+    [
+        ("dose;cells\n3;8.317\n4;850\n", [8317, 850], [3, 4]),  # no comma that tells
+        ("dose;cells\n3;8317\n4;850\n", [8317, 850], [3, 4]),
+        ("dose;cells\n3,5;8.317\n4;850\n", [8317, 850], [3.5, 4]),
+        ("dose;cells\n3.5;8317\n4;850\n", [8317, 850], [3.5, 4]),  # decimal points, and no points between thousands
+        ("dose,cells\n3.5,8317.0\n4,850\n", [8317, 850], [3.5, 4]),
+        ("dose;cells\n1.250;8317\n;850\n", [8317, 850], [1250]),
+    ],
+)
+def test_a_later_table_is_read_as_the_one_of_the_fit(tmp_path, later, cells, dose):
+    """Whether 8.317 is eight or eight thousand is decided once."""
+    encoder = fitted(tmp_path, EUROPEAN)
+    assert encoder.written == {"dose": "0,0", "cells": "1.000"}
+    path = tmp_path / "later.csv"
+    path.write_text(later)
+    table = read_table(path, like=encoder.written)
+    assert table.frame["cells"].tolist() == cells
+    assert table.frame["dose"].dropna().tolist() == dose
+    commas = any("decimal commas" in note for note in table.notes)
+    assert commas == ("3,5;" in later)
+
+
+def test_a_point_that_does_not_stand_between_thousands_is_refused_where_the_fit_had_such(tmp_path):
+    encoder = fitted(tmp_path, EUROPEAN)
+    path = tmp_path / "later.csv"
+    path.write_text("dose;cells\n3,5;0.998\n4;8.317\n")
+    with pytest.raises(InvalidInput, match=r"later.csv: '0.998' in the column 'cells'.*give its numbers"):
+        read_table(path, like=encoder.written)
+
+
+def test_percent_that_a_later_table_has_not_is_said(tmp_path):
+    encoder = fitted(tmp_path, "share;k\n" + "".join(f"{k} %;{k % 3}\n" for k in range(30)))
+    assert encoder.written["share"] == "%"
+    path = tmp_path / "later.csv"
+    for text, said in (("share,k\n0.12,1\n0.5,2\n", True), ("share;k\n12%;1\n50%;2\n", False)):
+        path.write_text(text)
+        notes = " ".join(read_table(path, like=encoder.written).notes)
+        assert ("share: without the sign %" in notes) == said
+
+
+def test_categories_that_look_like_numbers_stay_texts_in_a_later_table(tmp_path):
+    rows = [
+        f"{code},{flag},{k}" for k, (code, flag) in enumerate([("001", "TRUE"), ("02", "FALSE"), ("A1", "may")] * 9)
+    ]
+    encoder = fitted(tmp_path, "code,flag,x\n" + "\n".join(rows) + "\n")
+    path = tmp_path / "later.csv"
+    path.write_text("x,flag,code\n1,TRUE,001\n2,FALSE,02\n")
+    plain, like = read_table(path), read_table(path, like=encoder.written)
+    assert plain.frame["code"].tolist() == [1, 2]
+    assert like.frame["code"].tolist() == ["001", "02"]
+    assert encoder.unlike_the_fit(like.frame) == []
+    features = encoder.feature_names_out_
+    assert encoder.transform(like.frame)[0, [features.index("code=001"), features.index("flag=TRUE")]].tolist() == [
+        1,
+        1,
+    ]
+
+
+def test_an_encoder_keeps_its_marks(tmp_path):
+    encoder = fitted(tmp_path, EUROPEAN)
+    assert encoder.without("dose").written == {"cells": "1.000"}
+    assert clone(encoder).fit(pd.DataFrame({"dose": [1.0, 2.0]})).written == {"dose": ""}
+    save(encoder, tmp_path / "e")
+    assert load(tmp_path / "e").written == encoder.written
+    del encoder.marks_  # as in files of earlier versions
+    assert encoder.written == {"dose": "", "cells": ""}
+
+
+def test_codes_of_missing_values_may_be_many():
+    numbers = [f"{k / 7:.2f}" for k in range(60)]
+    odd = ["n.d." if k % 6 == 0 else "<0.5" if k % 6 == 1 else one for k, one in enumerate(numbers)]
+    encoder = TableEncoder().fit(pd.DataFrame({"x": odd}))
+    assert encoder.kinds_ == ["number"]
+    assert "'<0.5', 'n.d.' as missing" in " ".join(encoder.summary_)
+    assert encoder.transform(pd.DataFrame({"x": ["n.d.", "3"]}))[0, 1] == 1
+    grades = TableEncoder().fit(pd.DataFrame({"x": ["1", "2", "3", "A"] * 10}))
+    assert grades.kinds_ == ["category"]
+    many = [f"w{k % 5}" if k % 4 == 0 else one for k, one in enumerate(numbers)]
+    assert TableEncoder().fit(pd.DataFrame({"x": many, "k": ["a", "b"] * 30})).kinds_[0] == "category"
+
+
+def test_iso_dates_are_read_whatever_the_form_of_the_fit():
+    days = pd.Series(pd.date_range("2023-01-01", periods=60))
+    encoder = TableEncoder().fit(pd.DataFrame({"d": days.dt.strftime("%d.%m.%Y")}))
+    texts = pd.DataFrame({"d": ["2023-02-01", "02.02.2023"]})
+    dates = encoder.transform(pd.DataFrame({"d": pd.to_datetime(["2023-02-01", "2023-02-02"])}))
+    np.testing.assert_array_equal(encoder.transform(texts), dates)

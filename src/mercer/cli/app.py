@@ -229,7 +229,7 @@ def tune(
     keep = _checked_search(context, table, out, resume, memory, save_config)
     with _kept(checkpoint, [table, out, resume]), show.sections(silent=as_json, saves=bool(out or save_config)):
         with _working(threads):
-            rows = io.read_table(table, memory=memory)
+            rows = io.read_table(table, memory=memory, kept=fitting.labels(target))
             data = fitting.prepare(rows, target, task, seed, columns=columns, drop=drop, text=text)
             show.show_data(data)
             found = tuning.tune(data, kernel, per_column, halving, resume, seed)
@@ -343,11 +343,10 @@ def evaluate(
     """Score a model on a table that has the target column."""
     from mercer.cli import predicting
     from mercer.cli.output import results, show
-    from mercer.io import read_table
 
     fitted = predicting.loaded(model, memory)
     predicting.require_target(fitted, model.name)
-    rows, column = read_table(table, memory=memory).split(target or fitted.target)
+    rows, column = predicting.rows_for(fitted, table, memory).split(target or fitted.target)
     with _working(threads):
         found = predicting.evaluated(fitted, rows, column)
     notes = predicting.notes(rows, fitted)
@@ -540,7 +539,7 @@ def _fit_for_a_target(given: SimpleNamespace) -> None:
     saves = any(one is not None for one in (out, report, given.save_config))
     quiet = {"silent": given.as_json, "saves": saves}
     with _working(given.threads), clients.workers(given.dask, given.workers), show.sections(**quiet):
-        rows, whole = fitting.table_or_sample(table, given.memory, seed)
+        rows, whole = fitting.table_or_sample(table, given.memory, seed, fitting.labels(given.target))
         data = fitting.prepare(rows, given.target, given.task, seed, given.holdout, whole=whole, **named)
         show.show_data(data)
         choice = fitting.chosen(data, given.kernel, given.alpha, given.method, seed)

@@ -147,10 +147,24 @@ def prepare(
     if len(column) < FEWEST:
         given = f"{counted(len(column), 'row')} with a target"
         raise InvalidInput(message(table.path, given, f"give {FEWEST} or more"))
+    if found == "classification":
+        column = _as_labels(column, table.written.get(name))
     y = as_target(table.path, column, found)
     held = holdout_rows(y, found, seed) if holdout else np.zeros(len(y), bool)
     encoder = fitted_encoder(rest, rest.frame[~held], columns is not None, text)
     return TrainingTable(rest, name, y, found, why, held, tuple(chosen.said), encoder, whole)
+
+
+def labels(target: str | None) -> tuple[str, ...]:
+    """The columns of a table to keep as they are written: labels such as 001, if the target has them."""
+    return () if target is None else (target,)
+
+
+def _as_labels(column: Any, written: Any) -> Any:
+    """The target as it is written if labels begin with 0, which numbers would lose."""
+    if written is None or not written.str.fullmatch(r"0\d+").any():
+        return column
+    return written.loc[column.index]
 
 
 def fitted_encoder(table: Table, rows: Any, named: bool, text: str | None) -> TableEncoder | SequenceEncoder:
@@ -159,7 +173,7 @@ def fitted_encoder(table: Table, rows: Any, named: bool, text: str | None) -> Ta
         return SequenceEncoder().fit(rows)
     wanted = () if text is None else tuple(named_columns("--text", text, table.path, table.columns))
     # A word among numbers may stand in rows that are held out alone: all rows tell which words mean missing.
-    encoder = TableEncoder(keep_text=True, text=wanted).fit(rows).knowing(table.frame)
+    encoder = TableEncoder(keep_text=True, text=wanted).fit(rows).knowing(table.frame, table.marks)
     kinds = zip(encoder.columns_, encoder.kinds_, strict=True)
     unread = [name for name, kind in kinds if kind == "text" and name not in wanted]
     if named or not unread or len(unread) == len(encoder.columns_):

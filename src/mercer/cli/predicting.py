@@ -71,7 +71,10 @@ def rows_for(model: TableModel, path: Path, memory: str | None = None, kept: Seq
     of_sequences = isinstance(encoder, SequenceEncoder)
     named = ["sequence"] if of_sequences else encoder.text_columns_
     texts = named[0] if list(encoder.columns_) == named else None
-    rows = read_table(path, memory=memory, texts=texts, kept=kept)
+    like = {} if of_sequences else encoder.written
+    if model.task == "classification" and any(one.isdigit() for one in model.classes_ if isinstance(one, str)):
+        like = {model.target: "text"} | like
+    rows = read_table(path, memory=memory, texts=texts, kept=kept, like=like)
     seen = getattr(model.estimator, "X_fit_", ()) if of_sequences and rows.format == "lines" else ()
     if not len(seen) or any(one != one.upper() for one in seen):
         return rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,12 @@ MOST = 100_000
 """The most rows of the sample."""
 
 
-def table_or_sample(path: Path, memory: str | None, seed: int) -> tuple[Table, Path | None]:
+def table_or_sample(path: Path, memory: str | None, seed: int, kept: Sequence[str] = ()) -> tuple[Table, Path | None]:
     """The table in a file and None, or random rows of it and the path of the file if it does not fit in memory."""
     with suppress(MemoryExceeded):
-        return read_table(path, memory=memory), None
+        return read_table(path, memory=memory, kept=kept), None
     if path.suffix.lower() not in COLUMNAR:
-        return read_table(path, memory=memory), None
+        return read_table(path, memory=memory, kept=kept), None
     frame, total = _sample(path, parse_memory(memory) // SHARE, np.random.default_rng(seed))
     note = f"{total} rows do not fit in memory: the kernel is chosen, and the score measured, on {len(frame)} of them"
     return Table(frame, path.name, "columnar", (note,)), path

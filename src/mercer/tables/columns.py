@@ -38,6 +38,8 @@ MICROSECONDS = 86_400_000_000
 """Those of a day."""
 MOSTLY_NUMBERS = 0.95
 """The share of numbers from which on the other texts of a column count as missing."""
+CODES = 2
+"""The most distinct texts, such as n.d. and <0.5, that are missing values however many rows of numbers have them."""
 OBJECTS = ("sequence", "text")
 KINDS = ("number", "flag", "category", *OBJECTS, "dropped")
 
@@ -167,13 +169,18 @@ def plan_column(name: str, values: Any, most: int, indicator: float, log_skewed:
         return _plan_numbers(name, as_numbers(values), indicator, log_skewed, "")
     x = as_numbers(values)
     good = ~np.isnan(x)
-    if good.sum() >= MOSTLY_NUMBERS * (~absent).sum():
+    if good.sum() >= MOSTLY_NUMBERS * (~absent).sum() or _has_codes(text[~absent & ~good], x[good], most):
         return _plan_texts(name, values, "", "text read as numbers", indicator, log_skewed)
     form, doubt = read_form(text[~absent])
     if form:
         said = "percentages as numbers" if form == PERCENT else "dates as days since 1970"
         return _plan_texts(name, values, form, said, indicator, log_skewed)
     return _plan_categories(name, text, absent, most, doubt)
+
+
+def _has_codes(odd: NDArray[Any], numbers: Floats, most: int) -> bool:
+    """Whether the texts beside numbers are codes for missing ones: few and less frequent, beside many values."""
+    return len(set(odd)) <= CODES and len(odd) < len(numbers) and len(np.unique(numbers)) > most
 
 
 def read_form(text: NDArray[Any]) -> tuple[str, str]:
@@ -225,7 +232,11 @@ def as_numbers(values: Any, form: str = "") -> Floats:
     elif _is_numeric(series):
         x = series.to_numpy(np.float64, na_value=np.nan)
     elif form and form != PERCENT:
-        return as_numbers(pd.Series(in_form(as_text(series)[0], form)))
+        text = as_text(series)[0]
+        found = in_form(text, form)
+        if form != ISO and np.isnat(found).any():  # that form is never in doubt, and sheets give dates so
+            found = np.where(np.isnat(found), in_form(text, ISO), found)
+        return as_numbers(pd.Series(found))
     else:
         text = series.astype(object).where(series.notna(), None)
         if form == PERCENT:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+
+from mercer.errors import InvalidInput, message
 
 __all__ = ["as_plain_numbers", "is_number"]
 
@@ -45,28 +48,40 @@ def is_number(field: str, *, commas: bool = False) -> bool:
 
 
 def as_plain_numbers(
-    frame: Any, *, commas: bool = False, texts: Callable[[list[str]], Any] | None = None
-) -> tuple[Any, list[str]]:
-    """A data frame in which columns of written numbers are numbers, and notes that name them.
+    frame: Any,
+    *,
+    commas: bool = False,
+    texts: Callable[[list[str]], Any] | None = None,
+    like: Mapping[str, str] = MappingProxyType({}),
+    who: str = "table",
+) -> tuple[Any, list[str], dict[str, str]]:
+    """A data frame in which columns of written numbers are numbers, notes that name them, and the marks of each.
 
     The sign of a currency or of percent is left out if nearly all numbers of a column have it; amounts in brackets are
     negative. With `commas`, for tables that these do not delimit, or beside a sign, a comma may be the decimal one. If
     every such comma of the table could also separate thousands, the columns stay text. Beside decimal commas a point is
     one between thousands where it may be, as in 3.014: such columns were read as numbers, and `texts` reads them again.
 
+    `like` are the marks that columns had in another table, "text" for those that are not read as numbers. They decide
+    where a table does not, and a column that contradicts them raises InvalidInput.
+
     >>> import pandas as pd
-    >>> frame, notes = as_plain_numbers(pd.DataFrame({"price": ["$1,200.50", "$900"], "b": ["x,1", "y"]}))
-    >>> frame["price"].tolist(), notes
-    ([1200.5, 900.0], ['marks between thousands in price', 'the sign $ left out in price'])
+    >>> frame, notes, marks = as_plain_numbers(pd.DataFrame({"price": ["$1,200.50", "$900"], "b": ["x,1", "y"]}))
+    >>> frame["price"].tolist(), notes, marks
+    ([1200.5, 900.0], ['marks between thousands in price', 'the sign $ left out in price'], {'price': '1,000$'})
     """
-    found = {name: one for name in frame.columns if (one := _written(frame[name], commas)) is not None}
+    named = [name for name in frame.columns if commas and like.get(name, "")[:1] in ("0", "1")]
+    again = _again(texts(named), like, who) if named and texts else {}
+    others = [name for name in frame.columns if name not in again and like.get(name) != "text"]
+    found = {name: one for name in others if (one := _written(frame[name], commas)) is not None}
     decimal = [name for name, one in found.items() if one.comma_is_decimal]
     doubt = _doubt(field for name in decimal for field in found[name].fields)
-    known = {name: one for name, one in found.items() if not (doubt and one.comma_is_decimal)}
-    pointed = [name for name in frame.columns if _in_thousandths(frame[name])] if decimal and not doubt else []
+    known = again | {name: one for name, one in found.items() if not (doubt and one.comma_is_decimal)}
+    pointed = [name for name in others if _in_thousandths(frame[name])] if decimal and not doubt else []
     if pointed and texts:
         known |= _grouped(texts(pointed))
-    thousands = [name for name, one in known.items() if one.between_thousands]
+    decimal += [name for name, one in again.items() if one.comma_is_decimal and one.has(",")]
+    thousands = [name for name, one in known.items() if one.between_thousands and (name in found or one.has("."))]
     notes = [f"decimal commas in {_named(decimal)}"] if decimal and not doubt else []
     notes += [f"marks between thousands in {_named(thousands)}"] if thousands else []
     for sign in dict.fromkeys(one.sign for one in known.values() if one.sign):
@@ -74,7 +89,9 @@ def as_plain_numbers(
     if doubt:
         do = "write numbers with a point, and without marks between thousands"
         notes.append(f"{_named(decimal)}: text, for {doubt}; {do}")
-    return (frame.assign(**{name: one.numbers() for name, one in known.items()}) if known else frame), notes
+    marks = {name: one.mark for name, one in known.items()}
+    notes += _without_signs(frame, marks, like)
+    return (frame.assign(**{name: one.numbers() for name, one in known.items()}) if known else frame), notes, marks
 
 
 @dataclass(frozen=True)
@@ -90,6 +107,16 @@ class Written:
     def fields(self) -> list[str]:
         """The texts that are there."""
         return list(self.text.dropna())
+
+    def has(self, mark: str) -> bool:
+        """Whether some text has the mark."""
+        return any(mark in field for field in self.fields)
+
+    @property
+    def mark(self) -> str:
+        """How they are written: "0,0" with a decimal comma, "1.000" with points between thousands; and the sign."""
+        thousand = f"1{self.between_thousands}000" if self.between_thousands else ""
+        return ("0,0" if self.comma_is_decimal else thousand) + self.sign
 
     def numbers(self) -> Any:
         """The column as numbers; as texts if a few words remain, which the encoder takes as missing."""
@@ -119,7 +146,7 @@ def _written(column: Any, commas: bool) -> Written | None:
     if not _mostly(first, _NUMERAL):
         return None
     spaced = any(map(_SPACE.search, first))
-    text = column.map(lambda one: _SPACE.sub("", _BRACKETS.sub(r"-\1", str(one).strip())), na_action="ignore")
+    text = column.map(lambda one: _bare(one, ""), na_action="ignore")
     sign = _sign(list(text.dropna()))
     if sign:
         text = text.map(lambda one: _without(sign, one), na_action="ignore")
@@ -135,6 +162,39 @@ def _written(column: Any, commas: bool) -> Written | None:
     if points_between_thousands or ((commas or sign) and _mostly(fields, _COMMA, _WHOLE)):
         return Written(text, sign, comma_is_decimal=True)
     return Written(text, sign, " " if spaced else "") if (sign or spaced) and _mostly(fields, _POINT) else None
+
+
+def _again(texts: Any, like: Mapping[str, str], who: str) -> dict[str, Written]:
+    """The columns that are written as in another table, by their texts; those without its marks are left out."""
+    found = {}
+    for name in texts.columns:
+        mark = like[name]
+        sign = mark.lstrip("0123456789., '\u00a0\u202f\u2019")
+        text = texts[name].map(lambda one, sign=sign: _bare(one, sign), na_action="ignore")
+        fields = list(text.dropna())
+        if mark.startswith("0,0") and _mostly(fields, _COMMA, _WHOLE, some=False):
+            found[name] = Written(text, sign, comma_is_decimal=True)
+        elif mark.startswith("1.000"):
+            odd = [one for one in fields if "." in one and not _POINTED.fullmatch(one) and _POINT.fullmatch(one)]
+            if odd:
+                given = f"{odd[0]!r} in the column {name!r}, which had points between thousands at the fit"
+                raise InvalidInput(message(who, given, "give its numbers as there, or without points"))
+            found[name] = Written(text, sign, ".")
+    return found
+
+
+def _bare(field: Any, sign: str) -> str:
+    """A field without spaces around it, marks of space between thousands, and the sign."""
+    text = _SPACE.sub("", _BRACKETS.sub(r"-\1", str(field).strip()))
+    return _without(sign, text) if sign else text
+
+
+def _without_signs(frame: Any, marks: Mapping[str, str], like: Mapping[str, str]) -> list[str]:
+    """Notes on columns that had a sign of percent in another table, and have none."""
+    gone = [
+        name for name in frame.columns if like.get(name, "").endswith("%") and not marks.get(name, "").endswith("%")
+    ]
+    return [f"{_named(gone)}: without the sign % that the fit saw, so that 12 stands for 12 %"] if gone else []
 
 
 def _in_thousandths(column: Any) -> bool:
@@ -172,14 +232,20 @@ def _without(sign: str, field: str) -> str:
 
 
 def _mostly(
-    fields: list[str], pattern: re.Pattern[str], other: re.Pattern[str] | None = None, least: float = _MOSTLY
+    fields: list[str],
+    pattern: re.Pattern[str],
+    other: re.Pattern[str] | None = None,
+    least: float = _MOSTLY,
+    *,
+    some: bool = True,
 ) -> bool:
     """Whether nearly all fields, a share of `least`, match one of the patterns, and some the first."""
 
-    def share(some: list[str]) -> float:
-        return sum(bool(pattern.fullmatch(one) or (other and other.fullmatch(one))) for one in some) / max(len(some), 1)
+    def share(part: list[str]) -> float:
+        return sum(bool(pattern.fullmatch(one) or (other and other.fullmatch(one))) for one in part) / max(len(part), 1)
 
-    return share(fields[:_LOOK]) >= least and share(fields) >= least and any(map(pattern.fullmatch, fields))
+    alike = share(fields[:_LOOK]) >= least and share(fields) >= least
+    return alike and (not some or any(map(pattern.fullmatch, fields)))
 
 
 def _doubt(fields: Iterable[str]) -> str:

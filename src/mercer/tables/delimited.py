@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 from mercer.errors import InvalidInput, message
@@ -78,11 +79,17 @@ def _alike(lines: list[str], delimiter: str) -> bool:
 
 
 def parse_delimited(
-    text: str, name: str, delimiter: str | None = None, memory: Any = None
-) -> tuple[Any, tuple[str, ...]]:
-    """A data frame of the text, and notes; it is split by the delimiter, or by the one that fits.
+    text: str,
+    name: str,
+    delimiter: str | None = None,
+    memory: Any = None,
+    like: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[Any, tuple[str, ...], dict[str, str]]:
+    """A data frame of the text, notes, and the marks of its numbers; it is split by the delimiter, or by one that fits.
 
-    >>> frame, notes = parse_delimited("1 2\\n3 4\\n", "numbers.txt")
+    `like` are the marks of another table, as `as_plain_numbers` takes them.
+
+    >>> frame, notes, marks = parse_delimited("1 2\\n3 4\\n", "numbers.txt")
     >>> list(frame.columns), notes
     (['c1', 'c2'], ('the first line is all numbers, so the columns are named c1 to c2', 'split by spaces'))
     """
@@ -91,35 +98,43 @@ def parse_delimited(
     delimiter = delimiter or _delimiter(text)
     if delimiter == " ":
         text = "\n".join(" ".join(line.split()) for line in text.splitlines())
-    _, header = next(_rows(text, delimiter, name), (0, []))
-    if not header:
-        raise InvalidInput(message(name, "its lines are blank", "give a table with a header and rows"))
-    budget, width = parse_memory(memory), len(header)
-    require(COLUMN * width, budget, f"{name}: a table of {width} columns", "leave some out")
-    rows = _checked_rows(text, delimiter, width, name)
-    size = COLUMN * width + FIELD * rows * width + 2 * len(text)  # of the text the stream, and what was read of it
-    require(size, budget, f"{name}: a table of {rows} rows × {width} columns", "give fewer rows or columns")
-    commas, bare = delimiter not in ", ", _is_bare(header, delimiter)
-    names = [f"c{place}" for place in range(1, len(header) + 1)] if bare else _checked_names(header, name)
-
+    names, bare = _checked_header(text, delimiter, name, parse_memory(memory))
     read = partial(_read, text, sep=delimiter, names=names, header=None if bare else 0)
     try:
-        frame = read()
+        frame = read(dtype={one: str for one in names if like.get(one) == "text"})
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         if "No columns to parse" in str(error):
-            return pd.DataFrame(columns=names), ()
+            return pd.DataFrame(columns=names), (), {}
         raise InvalidInput(message(name, f"cannot be read as a table ({error})", "check its quotes")) from error
-    notes = list[str]()
+    notes, marks = list[str](), dict[str, str]()
     if delimiter != " ":
         texts = lambda columns: read(usecols=columns, dtype=str)  # noqa: E731
-        frame, notes = as_plain_numbers(frame, commas=commas, texts=texts)
+        frame, notes, marks = as_plain_numbers(frame, commas=delimiter != ",", texts=texts, like=like, who=name)
     notes += ["split by spaces"] if delimiter == " " else []
     if bare:
         named = "the columns are named c1 to c" if names[1:] else "the column is named c"
         notes.insert(0, f"the first line is all numbers, so {named}{len(names)}")
-    if len(names) == 1 and (blank := sum(not line.strip() for line in text.strip().splitlines())):
+    if (names[1:] == [] or '"' not in text) and (blank := sum(map(_is_blank, text.strip().splitlines()))):
         notes.append(f"{blank} blank line{'s were' * (blank > 1) or ' was'} left out")
-    return frame, tuple(notes)
+    return frame, tuple(notes), marks
+
+
+def _is_blank(line: str) -> bool:
+    return not line or line.isspace()
+
+
+def _checked_header(text: str, delimiter: str, name: str, budget: int) -> tuple[list[str], bool]:
+    """The names of the columns, and whether the first line is a row: of a table that fits in the budget."""
+    _, header = next(_rows(text, delimiter, name), (0, []))
+    if not header:
+        raise InvalidInput(message(name, "its lines are blank", "give a table with a header and rows"))
+    width = len(header)
+    require(COLUMN * width, budget, f"{name}: a table of {width} columns", "leave some out")
+    rows = _checked_rows(text, delimiter, width, name)
+    size = COLUMN * width + FIELD * rows * width + 2 * len(text)  # of the text the stream, and what was read of it
+    require(size, budget, f"{name}: a table of {rows} rows × {width} columns", "give fewer rows or columns")
+    bare = _is_bare(header, delimiter)
+    return [f"c{place}" for place in range(1, width + 1)] if bare else _checked_names(header, name), bare
 
 
 def _read(text: str, **options: Any) -> Any:
@@ -135,7 +150,7 @@ def _is_bare(header: list[str], delimiter: str) -> bool:
     return all(is_number(field, commas=delimiter not in ", ") for field in header)
 
 
-def as_written(text: str, frame: Any, columns: Sequence[str]) -> dict[str, Any]:
+def as_written(text: str, frame: Any, columns: Sequence[str], delimiter: str | None = None) -> dict[str, Any]:
     """Columns of a parsed text that begin with 0 or have too many digits, so that they are no numbers, as texts.
 
     >>> text = "zip,n\\n00123,1\\n123,2\\n"
@@ -147,7 +162,7 @@ def as_written(text: str, frame: Any, columns: Sequence[str]) -> dict[str, Any]:
     numeric = [name for name in columns if name in frame and frame[name].dtype.kind in "iuf"]
     if not numeric:
         return {}
-    delimiter = _delimiter(text)
+    delimiter = delimiter or _delimiter(text)
     if delimiter == " ":
         return {}
     _, header = next(_rows(text, delimiter, ""), (0, []))

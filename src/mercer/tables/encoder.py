@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -29,6 +31,9 @@ from mercer.tables.columns import (
 from mercer.tables.numbers import LARGEST, MISSING, encode_numbers, number_columns, number_runs, plan_numbers
 
 __all__ = ["TableEncoder"]
+
+AS_TEXT = ("category", *OBJECTS)
+"""The kinds of columns whose values are not read as numbers, though all of a table may look like such."""
 
 
 class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
@@ -65,8 +70,9 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
     ----------
     columns_ : list of str
         The columns that `transform` needs, by name, in any order.
-    kinds_, flags_, forms_ : lists of str
-        For each of these columns the kind, the flag and the form of its `ColumnPlan`.
+    kinds_, flags_, forms_, marks_ : lists of str
+        For each of these columns the kind, the flag and the form of its `ColumnPlan`, and how its numbers were written
+        (`Table.marks`).
     numbers_ : array of shape (columns, 5)
     categories_ : list of lists of str
     feature_names_out_ : list of str
@@ -98,6 +104,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         Texts("categories_", "columns", of_lists=True),
         Texts("flags_", "columns"),
         Texts("forms_", "columns", optional=True),
+        Texts("marks_", "columns", optional=True),
         Texts("feature_names_out_", "features"),
         Texts("summary_", "sentences"),
         Check("its columns are not those of a fit", lambda encoder: encoder._is_sound()),
@@ -137,7 +144,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         if not kept:
             raise InvalidInput(message("TableEncoder", "no column is left", "leave fewer out"))
         copy = type(self)(**self.get_params())
-        copy._keep(kept)
+        copy._keep(kept, self._marks)
         copy.summary_ = [*self.summary_, f"{_some(list(names))}: {why}"]
         return copy
 
@@ -146,8 +153,10 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         unused = [plan.name for plan in self._plans() if not set(plan.features) & set(features)]
         return self.without(*unused) if unused else self
 
-    def knowing(self, frame: Any) -> Self:
+    def knowing(self, frame: Any, marks: Mapping[str, str] = MappingProxyType({})) -> Self:
         """A fitted copy for which a data frame's texts among numbers and dates mean missing values, as the fit's do.
+
+        `marks` are those of the table (`Table.marks`), to read later tables by.
 
         >>> import pandas as pd
         >>> encoder = TableEncoder().fit(pd.DataFrame({"size": ["1", "2", "4"]}))
@@ -156,7 +165,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         """
         frame, where, plain = self._found(frame)
         copy = type(self)(**self.get_params())
-        copy._keep(self._plans())
+        copy._keep(self._plans(), self._marks | dict(marks))
         copy.summary_ = [*self.summary_]
         read = np.isin(self.kinds_, ["number", "flag"]) & ~plain
         for place in np.flatnonzero(read).tolist():
@@ -181,7 +190,8 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
             found[place] = plan_text(name, values) if read else plan_column(name, values, self.max_categories, *rules)
         return [found[place] for place in range(len(names))]
 
-    def _keep(self, kept: list[ColumnPlan]) -> None:
+    def _keep(self, kept: list[ColumnPlan], marks: Mapping[str, str] = MappingProxyType({})) -> None:
+        self.marks_ = [marks.get(plan.name, "") for plan in kept]
         self.columns_ = [plan.name for plan in kept]
         self.kinds_ = [plan.kind for plan in kept]
         self.numbers_: NDArray[np.float64] = np.array([plan.numbers for plan in kept])
@@ -190,6 +200,21 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         self.feature_names_out_ = [feature for plan in kept for feature in plan.features]
         self.forms_ = [plan.form for plan in kept]
         self.n_features_in_ = len(kept)
+
+    @property
+    def _marks(self) -> dict[str, str]:
+        return dict(zip(self.columns_, getattr(self, "marks_", ()), strict=False))  # older models have none
+
+    @property
+    def written(self) -> dict[str, str]:
+        """How the columns are written, for `read_table(like=)`: "text" for categories, sequences and texts, or marks.
+
+        >>> import pandas as pd
+        >>> TableEncoder().fit(pd.DataFrame({"kind": ["01", "02", "x"], "size": [1.0, 2.0, 3.0]})).written
+        {'kind': 'text', 'size': ''}
+        """
+        texts = {name: "text" for name, kind in zip(self.columns_, self.kinds_, strict=True) if kind in AS_TEXT}
+        return dict.fromkeys(self.columns_, "") | self._marks | texts
 
     @property
     def text_columns_(self) -> list[str]:

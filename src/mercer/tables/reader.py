@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -43,6 +44,9 @@ class Table:
         Notes on how the file was read.
     written : mapping of str to pandas.Series
         Columns of numbers that are identifiers, as they are written, of those that were asked for.
+    marks : mapping of str to str
+        How numbers are written in columns where they are not plain: "0,0" with a decimal comma, "1.000" with points
+        between thousands, "1,000%" with commas and a sign.
 
     Examples
     --------
@@ -58,6 +62,7 @@ class Table:
     format: str = "delimited"
     notes: tuple[str, ...] = ()
     written: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    marks: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def columns(self) -> list[str]:
@@ -110,7 +115,14 @@ class Table:
         return replace(self, frame=rest[present], notes=(*self.notes, note)), self.frame[target][present]
 
 
-def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None, kept: Sequence[str] = ()) -> Table:
+def read_table(
+    path: str | Path,
+    *,
+    memory: Any = None,
+    texts: str | None = None,
+    kept: Sequence[str] = (),
+    like: Mapping[str, str] = MappingProxyType({}),
+) -> Table:
     """Read CSV, TSV, svmlight, FASTA or plain text, gzipped or not, .npy or .npz, Parquet, Arrow, or a spreadsheet.
 
     "-" is standard input. The first sheet of .xlsx, .xlsb, .xls and .ods is read (`pip install "mercer[excel]"`).
@@ -135,7 +147,10 @@ def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None
         The name of a column of texts. Plain text then has a text in each line, unless it is a table: its first line
         has this name, or a delimiter divides all lines alike.
     kept : sequence of str
-        Columns of delimited text whose identifiers, such as 00123, are wanted as they are written.
+        Columns of text and spreadsheets whose identifiers, such as 00123, are wanted as they are written.
+    like : mapping of str to str
+        How columns were written in another table: their `marks`, or "text" for those that are not read as numbers, as
+        `TableEncoder.written` has them. They decide where this table alone leaves a doubt, as 3.014 does.
 
     Returns
     -------
@@ -175,7 +190,7 @@ def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None
     if ending in SHEETS:
         require_room(data, name, memory)
         text, notes = sheet_as_csv(data, name, parse_memory(memory))
-        return _checked(*parse_delimited(text, name, ",", memory), name, "delimited", notes)
+        return _delimited(text, name, notes, memory, kept, like, ",")
     text, notes = decoded(data, name)
     del data
     if looks_like_fasta(text):
@@ -186,8 +201,22 @@ def read_table(path: str | Path, *, memory: Any = None, texts: str | None = None
         return _of_lines(text, name, notes)
     if looks_like_svmlight(text):
         return _checked(*parse_svmlight(text, name, memory), name, "svmlight", notes)
-    table = _checked(*parse_delimited(text, name, memory=memory), name, "delimited", notes)
-    return replace(table, written=as_written(text, table.frame, kept)) if kept else table
+    return _delimited(text, name, notes, memory, kept, like)
+
+
+def _delimited(
+    text: str,
+    name: str,
+    notes: tuple[str, ...],
+    memory: Any,
+    kept: Sequence[str],
+    like: Mapping[str, str],
+    delimiter: str | None = None,
+) -> Table:
+    """The table of a delimited text, with how its columns are written."""
+    frame, more, marks = parse_delimited(text, name, delimiter, memory, like)
+    table = replace(_checked(frame, more, name, "delimited", notes), marks=marks)
+    return replace(table, written=as_written(text, table.frame, kept, delimiter)) if kept else table
 
 
 def _checked(frame: Any, more: Any, name: str, form: str, notes: tuple[str, ...] = ()) -> Table:

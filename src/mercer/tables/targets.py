@@ -77,7 +77,7 @@ def _numbers(name: str, target: Any) -> NDArray[np.float64]:
     if not good.all():
         odd, more = target[~good], int((~good).sum()) - 1
         given = f"the target has {odd.iloc[0]!r} in row {odd.index[0] + 1} (counted from 1)"
-        given += f", and {more} more, which are no numbers" if more else ", which is not a number"
+        given += (f", and {more} more," if more else ",") + " which is not a number"
         do = "correct it, or leave it empty, as rows without a target are left out; classes take --task classification"
         raise InvalidInput(message(name, f"{given}, for a regression", do))
     if values.min() == values.max():
