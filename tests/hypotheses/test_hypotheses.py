@@ -48,6 +48,15 @@ def test_linear_kernel_is_the_distance_of_the_means():
     assert found.statistic == pytest.approx(np.sum((X.mean(axis=0) - Y.mean(axis=0)) ** 2))
 
 
+@pytest.mark.parametrize("estimator", ["unbiased", "biased", "linear"])
+def test_mmd_of_rows_far_from_the_origin_keeps_its_digits(estimator):
+    rng = np.random.default_rng(0)
+    A, B = np.round(rng.normal(size=(200, 2)), 3), np.round(rng.normal(size=(220, 2)) + 0.3, 3)
+    near, far = (mmd_test(A + at, B + at, Linear(), estimator=estimator, n_permutations=99) for at in (0.0, 1e6))
+    assert far.p_value == near.p_value
+    np.testing.assert_allclose(far.null, near.null, rtol=1e-6, atol=1e-6 * np.abs(near.null).max())
+
+
 def test_linear_time_is_its_definition():
     found = mmd_test(X, Y, KERNEL, estimator="linear")
     k = lambda a, b: KERNEL(a[None], b[None])[0, 0]  # noqa: E731
@@ -84,6 +93,31 @@ def test_hsic_is_its_definition_for_every_permutation(estimator):
     for value in found.null:
         order = rng.permutation(15)
         assert value == pytest.approx(hsic(K, L[np.ix_(order, order)], estimator == "unbiased"), rel=1e-9, abs=1e-14)
+
+
+@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
+def test_hsic_keeps_the_digits_of_large_values_that_differ_by_little(estimator):
+    rng = np.random.default_rng(0)
+    t = rng.normal(size=(100, 1))
+    y = 0.5 * t + rng.normal(size=(100, 1))
+    far = hsic_test(2e4 + t, 1e5 + y, Linear(), Linear(), estimator=estimator, n_permutations=199)
+    assert far.statistic == pytest.approx(hsic(t @ t.T, y @ y.T, estimator == "unbiased"), rel=1e-6)
+    flat = hsic_test(t, y, Gaussian(1e-6), Gaussian(1e-6), estimator=estimator, n_permutations=199)
+    K, L = (np.expm1(-1e-6 * (x - x.T) ** 2) for x in (t, y))  # HKH of K less 1
+    H = np.eye(100) - 1 / 100
+    if estimator == "unbiased":
+        assert flat.statistic == pytest.approx(hsic(K, L, True), rel=1e-6)
+    else:
+        assert flat.statistic == pytest.approx(hsic(H @ K @ H, H @ L @ H, False), rel=1e-6)
+    assert far.p_value == flat.p_value == 0.005
+
+
+@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
+@pytest.mark.parametrize("at", [1e3 / 3, 1e4 / 3, 1e5 / 3])
+def test_hsic_counts_permutations_that_change_nothing_as_ties(estimator, at):
+    x, y = np.repeat([0.0, 1.0], [3, 5]), np.array([0.0, 0, 0, 0, 1, 1, 1, 1])
+    near, far = (hsic_test(x + o, y + o, Linear(), Linear(), estimator=estimator) for o in (0.0, at))
+    assert far.p_value == near.p_value > 0.1
 
 
 def test_unbiased_hsic_is_the_mean_over_quadruples():

@@ -13,7 +13,6 @@ from mercer.hypotheses.permutations import (
     as_sample,
     checked_count,
     permutation_p,
-    rounding,
     sample_kernel,
     sampled,
 )
@@ -23,6 +22,9 @@ from mercer.points import parse_memory
 from mercer.points.budget import require
 
 __all__ = ["hsic_test"]
+
+ENTRIES = 8.0
+"""Roundings of an entry, and of the means that are subtracted from it."""
 
 
 def hsic_test(
@@ -91,30 +93,39 @@ def hsic_test(
         raise InvalidInput(message(who, sizes, "give two views of the same rows, at least four"))
     require(24 * n * n, parse_memory(memory), f"{who} of {n} rows", ["test a sample of the rows", "give memory="])
     K, L = (np.asarray(view.toarray(), np.float64) for view in views)
-    size = float(np.linalg.norm(K) * np.linalg.norm(L)) / (n * (n - 3))
-    bound = max(rounding(view, 4 * size) for view in views)
+    norms = [float(np.linalg.norm(A)) for A in (K, L)]
+    for A in (K, L):
+        _centre(A, estimator == "unbiased")
     rng = np.random.default_rng(random_state)
     orders = [np.arange(n), *(rng.permutation(n) for _ in range(count))]
-    values = _biased(K, L, orders) if estimator == "biased" else _unbiased(K, L, orders)
+    pairs = n * (n - 3) if estimator == "unbiased" else n * n
+    values = np.array([np.vdot(K, L[order][:, order]) for order in orders]) / pairs
     observed, null = float(values[0]), values[1:]
     names = tuple(repr(view.kernel) for view in views)
-    p_value = permutation_p(observed, null, bound)
+    p_value = permutation_p(observed, null, _slack(K, L, norms) / pairs)
     return TestResult(observed, p_value, f"HSIC, {estimator}, {count} permutations", names, null)
 
 
-def _biased(K: Floats, L: Floats, orders: list[Any]) -> Floats:
-    """tr(KH·PᵀLP·H)/n² for each permutation P, with HKH computed once."""
-    centred = K - K.mean(axis=0)
-    centred -= centred.mean(axis=1, keepdims=True)
-    return np.array([np.vdot(centred, L[order][:, order]) for order in orders]) / len(K) ** 2
+def _centre(A: Floats, unbiased: bool) -> None:
+    """A becomes HAH, or for the unbiased statistic the matrix of diagonal 0 whose other entries sum to 0 in each row.
 
-
-def _unbiased(K: Floats, L: Floats, orders: list[Any]) -> Floats:
-    n = len(K)
-    for A in (K, L):
+    Both matrices are centred, because sums of values of 10¹² that differ by 1 would leave nothing of the differences.
+    """
+    n = len(A)
+    A -= A.mean(axis=0)
+    A -= A.mean(axis=1, keepdims=True)
+    if unbiased:
         np.fill_diagonal(A, 0.0)
-    rows, columns = K.sum(axis=1), L.sum(axis=1)
-    constant = rows.sum() * columns.sum() / ((n - 1) * (n - 2))
-    traces = np.array([np.vdot(K, L[order][:, order]) for order in orders])
-    mixed = np.array([rows @ columns[order] for order in orders])
-    return np.asarray((traces + constant - 2 * mixed / (n - 2)) / (n * (n - 3)))
+        rows = A.sum(axis=1) / (n - 2)
+        A += rows.sum() / (n - 1) - rows - rows[:, None]
+        np.fill_diagonal(A, 0.0)
+
+
+def _slack(K: Floats, L: Floats, norms: list[float]) -> float:
+    """A bound on the rounding error of ⟨K, PLPᵀ⟩ for centred matrices, whose entries were rounded at their full size.
+
+    `norms` are those before they were centred.
+    """
+    left, right = float(np.linalg.norm(K)), float(np.linalg.norm(L))
+    eps = float(np.finfo(np.float64).eps)
+    return eps * (2 * len(K) * left * right + ENTRIES * (norms[0] * right + left * norms[1]))

@@ -68,7 +68,7 @@ left an error of 4e-7.
 
 
 class Split(NamedTuple):
-    """Indices of the rows to fit, and of the rows to predict."""
+    """Indices of the rows to fit, and of the rows to predict; those of a bootstrap repeat."""
 
     train: NDArray[np.intp]
     test: NDArray[np.intp]
@@ -115,8 +115,9 @@ def held_out_predictions(
     * One decomposition, and the block formula for the folds (`RidgeInverse.leave_out`): if each split trains on
       all rows that it does not test, and this is predicted to be faster than a factor for each fold and λ (above 1500
       rows: if there are many of these and of the targets).
-    * Above 1500 rows: conjugate gradients on all systems at once. A step is one float32 product for all folds and λ.
-      One pivoted Cholesky approximation of K is the preconditioner, and residuals are in float64.
+    * Above 1500 rows, if no split trains on a row twice: conjugate gradients on all systems at once. A step is one
+      float32 product for all folds and λ. One pivoted Cholesky approximation of K is the preconditioner, and residuals
+      are in float64.
     * If these would converge slowly (a small λ, and a K without a good approximation of small rank): the same iteration
       with the float32 inverse of K + λI as preconditioner, for the remaining folds.
     * Otherwise, and if the inverse fails in float32: Cholesky for each fold and λ.
@@ -154,7 +155,7 @@ def held_out_predictions(
     if n > LARGE:
         K, alphas = _within_float32(K, alphas, buffers)
     todo = np.ones((len(splits), len(alphas)), bool)
-    if n > LARGE and np.min(np.diagonal(K)) >= 0 and min(len(split.train) for split in splits) > n // 2:
+    if n > LARGE and np.min(np.diagonal(K)) >= 0 and all(_shares_most_rows(split, n) for split in splits):
         together = _Together(K, Y, splits, alphas, intercept, buffers)
         together.by_approximation(out)
         together.by_inverses(out)
@@ -179,6 +180,11 @@ def _leave_out_what_they_test(splits: list[Split], n: int) -> bool:
     return all(
         len(s.train) + len(s.test) == n and len(np.union1d(s.train, s.test)) == n and len(s.train) for s in splits
     )
+
+
+def _shares_most_rows(split: Split, n: int) -> bool:
+    """Whether it trains on more than half of the rows, each once: one that is repeated has no place in a mask."""
+    return len(split.train) > n // 2 and len(np.unique(split.train)) == len(split.train)
 
 
 def _within_float32(K: Floats, alphas: Floats, buffers: Buffers) -> tuple[Floats, Floats]:
@@ -363,12 +369,12 @@ def _by_cholesky(
         # A nearly singular system ends STALLED: its solution is as exact as float64 allows, and a fit would return it.
         if found.status in (Status.CONVERGED, Status.STALLED, Status.MAX_STEPS):
             dual = np.zeros((len(K), sides.shape[1]))
-            dual[split.train] = found.x
+            np.add.at(dual, split.train, found.x)
             out[:, a] = _predicted((K @ dual)[split.test], dual, intercept)
 
 
 class _TrainingRows(Operator):
-    """A[rows, rows] of a symmetric array, without a copy."""
+    """A[rows, rows] of a symmetric array, without a copy; rows may repeat."""
 
     def __init__(self, array: Floats, rows: NDArray[np.intp]) -> None:
         self.array, self.index = array, rows
@@ -380,5 +386,5 @@ class _TrainingRows(Operator):
 
     def _matmat(self, V: NDArray[Any]) -> NDArray[Any]:
         wide = np.zeros((len(self.array), V.shape[1]))
-        wide[self.index] = V
+        np.add.at(wide, self.index, V)
         return np.asarray((self.array @ wide)[self.index], V.dtype)

@@ -275,6 +275,22 @@ def test_landmarks_with_precomputed_kernels_and_weights(rng):
     assert_close(direct.cluster_weights_, np.bincount(direct.labels_, w))
 
 
+@pytest.mark.parametrize("landmarks", ["pivoted", "uniform", "kmeans"])
+@pytest.mark.parametrize("batch_size", [None, 40])
+def test_landmarks_are_rows_that_are_there(landmarks, batch_size, rng):
+    junk, kernel = 50 + rng.normal(size=(len(X), X.shape[1])), Gaussian(0.1)
+    options = {"solver": "nystroem", "landmarks": landmarks, "batch_size": batch_size, "random_state": 0}
+    alone = KernelKMeans(4, kernel, **options).fit(X)
+    rows, w = np.vstack([junk, X]), np.repeat([0.0, 1.0], len(X))
+    model = KernelKMeans(4, kernel, **options).fit(rows, sample_weight=w)
+    np.testing.assert_array_equal(model.X_fit_, alone.X_fit_)
+    np.testing.assert_array_equal(model.labels_[len(X) :], alone.labels_)
+    assert_close(model.transform(NEW), alone.transform(NEW), rtol=1e-9)
+    if landmarks != "kmeans":
+        given = KernelKMeans(4, Precomputed(), **options).fit(kernel(rows), sample_weight=w)
+        assert given.X_fit_.min() >= len(X)
+
+
 def test_rows_of_weight_0_whose_mini_batch_cluster_is_left_out_join_the_nearest(monkeypatch):
     class Given:
         """Three means, of which the first is nearest to rows of weight 0 only."""

@@ -171,6 +171,15 @@ def test_sparse_rows_frames_precomputed_and_objects(circle):
     assert paired.correlations_[0] > 0.8
 
 
+@pytest.mark.parametrize("kernel", [Gaussian(0.5), Laplace(0.3), Polynomial(3)])
+def test_rounding_of_a_constant_view_is_no_direction(kernel):
+    rng = np.random.default_rng(0)
+    for n in range(20, 400, 19):
+        for constant in (1.0, 0.3):
+            with pytest.raises(InvalidInput, match="view X is constant"):
+                KernelCCA(kernel=kernel, solver="dense").fit(np.full((n, 2), constant), rng.normal(size=(n, 1)))
+
+
 def test_degenerate_views(circle):
     X, Y = circle
     constant = np.ones((400, 1))
@@ -178,6 +187,9 @@ def test_degenerate_views(circle):
         for solver in ("dense", "nystroem"):
             with pytest.raises(InvalidInput, match=f"view {name} is constant"):
                 KernelCCA(solver=solver).fit(A, B)
+    apart = np.repeat([0.0, 1.0], 200)[:, None], np.tile([0.0, 1.0], 200)[:, None]
+    with pytest.raises(InvalidInput, match="nothing correlates"):
+        KernelCCA(kernel="linear").fit(*apart)
     model = KernelCCA(5, "linear").fit(X, Y)
     assert model.transform(X).shape == (400, 1)
     assert any("5 pairs" in note for note in model.report_.notes)

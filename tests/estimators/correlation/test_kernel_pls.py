@@ -92,6 +92,16 @@ def test_components_that_rounding_would_make_are_left_out(gamma, targets, data):
     np.testing.assert_allclose(model.predict(X), Y, atol=1e-3)
 
 
+@pytest.mark.parametrize("factor", [1e-150, 1e150, 1e-300, 1e300])
+def test_a_factor_of_all_weights_changes_the_norm_of_the_scores_alone(data, factor):
+    X, Y = data
+    w = np.random.default_rng(3).uniform(0.5, 2.0, len(X))
+    plain, scaled = KernelPLS(4).fit(X, Y, w), KernelPLS(4).fit(X, Y, factor * w)
+    assert_close(scaled.predict(X), plain.predict(X), rtol=1e-9)
+    T = np.sqrt(factor * w)[:, None] * scaled.transform(X)
+    np.testing.assert_allclose(T.T @ T, np.eye(4), atol=1e-9)
+
+
 def test_weight_two_is_a_repeated_row_and_weight_zero_an_absent_one(data):
     X, Y = data
     w = np.ones(120)

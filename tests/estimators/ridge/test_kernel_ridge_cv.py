@@ -514,6 +514,13 @@ def test_bad_options(data, options, words):
         KernelRidgeCV(**options).fit(*data)
 
 
+@pytest.mark.parametrize(("train", "test"), [(np.r_[:150, :9], np.r_[150:200]), (np.r_[:150], np.r_[150:200, 199])])
+def test_a_fold_that_repeats_a_row_is_refused(data, train, test):
+    words = f"a fold of {len(test)} rows and {len(train)} to train on, in which a row is repeated"
+    with pytest.raises(InvalidInput, match=words):
+        KernelRidgeCV(cv=[(train, test)]).fit(*data)
+
+
 def test_too_few_rows_and_too_little_memory(data):
     X, y = data
     with pytest.raises(InvalidInput, match="n_samples = 1"):

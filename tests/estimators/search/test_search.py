@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 import mercer
 from mercer import SVC, KernelPCA, KernelRidge, KernelRidgeClassifier, KernelSearchCV
 from mercer.errors import Cancelled, InvalidInput
+from mercer.estimators.search.results import as_table
 from mercer.events import Cancel, StageDone, TilesDone
 from mercer.kernels import Function, Gaussian, Kernel, Laplace, Precomputed
 from mercer.select import held_out
@@ -291,6 +292,26 @@ def test_held_out_predictions_by_brute_force():
             np.testing.assert_allclose(predicted[:, j], K[np.ix_(test, train)] @ dual, atol=1e-8)
 
 
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+def test_rows_that_a_split_repeats_count_as_often(monkeypatch, large, intercept):
+    monkeypatch.setattr(held_out, "LARGE", 30 if large else 1500)
+    rng = np.random.default_rng(0)
+    K, Y = Gaussian(0.5)(rng.normal(size=(60, 2))), rng.normal(size=(60, 2))
+    splits = [Split(rng.integers(0, 60, 60), np.r_[:9, :3]), Split(np.r_[:40, :10], np.arange(40, 60))]
+    found = held_out_predictions(K, Y, splits, np.array([0.1]), intercept=intercept)
+    for (train, test), predicted in zip(splits, found, strict=True):
+        inverse = np.linalg.inv(K[np.ix_(train, train)] + 0.1 * np.eye(len(train)))
+        b = inverse.sum(axis=0) @ Y[train] / inverse.sum() if intercept else 0.0
+        expected = K[np.ix_(test, train)] @ inverse @ (Y[train] - b) + b
+        np.testing.assert_allclose(predicted[:, 0], expected, atol=1e-6)
+
+
+def test_splits_that_repeat_rows_against_the_peer(data):
+    cv = [(np.r_[:100, :30], np.arange(100, 150)), (np.r_[50:150, 60:70], np.r_[:50, :9])]
+    searched(KernelRidge("gaussian"), GRID, *data, cv=cv)
+
+
 def test_a_singular_system_scores_error_score(data):
     X, y = data
     grid = {"alpha": [0.0, 1.0]}
@@ -336,6 +357,14 @@ def test_a_candidate_of_which_all_fits_fail(data):
         search = KernelSearchCV(KernelRidge("gaussian"), grid, cv=3).fit(X, y)
     assert search.best_params_ == {"solver": "cholesky"}
     assert np.isnan(search.cv_results_["mean_test_score"][1])
+
+
+@pytest.mark.parametrize(
+    ("means", "ranks"), [([np.nan] * 3, [1, 1, 1]), ([np.nan, 0.5, np.nan, 0.9, 0.5], [4, 2, 4, 1, 2])]
+)
+def test_candidates_without_a_score_share_the_last_rank(means, ranks):
+    table = as_table([{"alpha": i} for i in range(len(means))], [{"test_score": [mean]} for mean in means])
+    assert table["rank_test_score"].tolist() == ranks  # those of GridSearchCV
 
 
 class Heard:

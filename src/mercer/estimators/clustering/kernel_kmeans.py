@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
+from mercer.approx.landmarks import choose_landmarks
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
-from mercer.estimators.base.landmarks import LandmarkSpan, count_landmarks, given_count
+from mercer.estimators.base.landmarks import POOL, LandmarkSpan, count_landmarks, given_count
 from mercer.estimators.clustering.clusterer import Clusterer
 from mercer.estimators.clustering.landmark_clusters import (
     LandmarkFeatureMap,
@@ -320,10 +321,10 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
             given = 'init as an array with solver="nystroem"'
             raise InvalidInput(message(type(self).__name__, given, 'set init="k-means++", or another solver'))
         n, seed = K.shape[0], self._seed()
-        m = self._landmark_count(n, k)
+        m = self._landmark_count(n if weights is None else int(np.count_nonzero(weights)), k)
         batch = plan_batches(K, k, m, self._count_or_none("batch_size"), report)
         with report.stage("landmarks"):
-            span = LandmarkSpan.chosen("KernelKMeans", self.landmarks, K, X, m, seed)
+            span = LandmarkSpan.chosen("KernelKMeans", self._places(X, weights, m, seed), K, X, m, seed)
         how = f"mini-batches of {batch} rows" if batch else "Lloyd on the features"
         report.method = f"Nyström, {counted(len(span.matrix), 'landmark')} of rank {span.rank}; {how}"
         report.precision = "float64 features" + ", a few at a time" * bool(batch)
@@ -339,6 +340,17 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         self.sample_weight_ = None  # no training rows are kept, nor their weights
         self.center_norms_ = np.einsum("jc,jc->c", self.dual_coef_, span.matrix @ self.dual_coef_)
         self._measure_means(K, X, w, seed, report)
+
+    def _places(self, X: Any, weights: np.ndarray | None, m: int, seed: int) -> Any:
+        """`landmarks`; if they are to be chosen and some rows have weight 0, those chosen among the others."""
+        if weights is None or np.all(weights > 0) or not isinstance(self.landmarks, str):
+            return self.landmarks
+        present = np.flatnonzero(weights)
+        some = self.kernel_.space.of(X).among(present).rows
+        index, rows = choose_landmarks(
+            "KernelKMeans", self.landmarks, KernelOperator(self.kernel_, some), some, m, seed, POOL * m
+        )
+        return rows if index is None else present[index]
 
     def _measure_means(self, K: KernelOperator, X: Any, w: np.ndarray, seed: int, report: Report) -> None:
         """The inertia of the landmarks' means, exactly, and how far they are from those of the rows."""

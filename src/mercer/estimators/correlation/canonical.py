@@ -9,6 +9,7 @@ import scipy.linalg
 
 from mercer.approx.landmarks import landmark_features
 from mercer.engine.backend import one_blas_thread
+from mercer.estimators.pca.exact import noise_of
 from mercer.gram import KernelOperator
 from mercer.operators import Centered, LowRank, Operator
 from mercer.operators.arrays import require_finite
@@ -65,7 +66,8 @@ def spectral_view(K: KernelOperator, anchors: Any, eps: float) -> CanonicalView:
     with one_blas_thread(costs.eigen_operations(n)):
         s, U = scipy.linalg.eigh(whole.T, overwrite_a=True, check_finite=False, driver="evd")
     # If all rows are the same, even the largest is rounding: that of K before it was centred.
-    keep = s > max(eps * n * float(s[-1]), 4 * np.finfo(np.float64).eps * float(np.sum(K.diagonal())))
+    noise = noise_of(float(np.sum(K.diagonal())), n, matrix.grand_mean, np.float64)
+    keep = s > max(eps * n * float(s[-1]), noise)
     s, U = s[keep], U[:, keep]
     U -= U.mean(axis=0)
     lift = U / np.sqrt(s)
@@ -76,12 +78,12 @@ def landmark_view(K: KernelOperator, count: int, seed: int, eps: float) -> Canon
     """The same of Φ̃Φ̃ᵀ ≈ K̃, Φ̃ the centred features of the landmarks."""
     Phi, root, _, anchors, lost = landmark_features(K, count, seed)
     mean = Phi.mean(axis=0)
-    trace = float(np.einsum("ij,ij->", Phi, Phi))
+    noise = noise_of(float(np.einsum("ij,ij->", Phi, Phi)), len(Phi), float(mean @ mean), np.float64)
     Phi -= mean
     gram = Phi.T @ Phi
     with one_blas_thread(costs.eigen_operations(len(gram))):
         s, V = np.linalg.eigh(gram)
-    keep = s > max(eps * len(Phi) * float(s[-1]), 4 * np.finfo(np.float64).eps * trace)
+    keep = s > max(eps * len(Phi) * float(s[-1]), noise)
     s, V = s[keep], V[:, keep]
     return CanonicalView(LowRank(Phi), (Phi @ V) / np.sqrt(s), s, root @ V, mean @ V, anchors, lost)
 

@@ -83,7 +83,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     Raises
     ------
     InvalidInput
-        For a view that is constant in feature space, for invalid parameters, and for κ = 0 without meaning.
+        For a view that is constant in feature space, for views of which nothing correlates by more than rounding, for
+        invalid parameters, and for κ = 0 without meaning.
     MemoryExceeded
         If the plan does not fit the budget.
 
@@ -227,6 +228,9 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.regularization_x_, self.regularization_y_ = (shift / n for shift in shifts)
         with report.stage("pairs"), one_blas_thread(2.0 * n * len(x.s) * len(y.s)):
             rho, p, q = canonical_pairs(x, y, shifts, int(self.n_components))
+            if not len(rho):
+                given = "two views of which nothing correlates by more than rounding"
+                raise InvalidInput(message(type(self).__name__, given, "choose other kernels, or check the rows"))
             Z, W = (view.U * np.sqrt(view.s) @ c for view, c in ((x, p), (y, q)))
             signs = np.where(Z[np.abs(Z).argmax(axis=0), np.arange(len(rho))] < 0, -1.0, 1.0)
             p, q, Z, W = p * signs, q * signs, Z * signs, W * signs

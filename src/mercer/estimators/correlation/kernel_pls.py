@@ -126,6 +126,9 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
         self.report_ = report
         self._kernel_size(K)
         root = np.ones(len(Y)) if weights is None else np.sqrt(weights)
+        # Weights near 1, so that products of them stay in range; powers of 2 change no digit.
+        power = 0 if weights is None else int(np.frexp(root.max())[1])
+        root = np.ldexp(root, -power)
         mean = np.average(Y, axis=0, weights=weights)
         away = root[:, None] * (Y - mean)
         # Targets that are constant but for the rounding of their mean are constant.
@@ -137,16 +140,21 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
             problem = ScoreProblem(A if weights is None else Weighted(A, root), away, min(k, len(Y)))
             solution = solve(KernelNipals(), problem)
         self._account(report, solution, WELL_DETERMINED)
-        T = self._keep(solution.x, problem.A, root, A, report)
+        T = self._keep(solution.x, problem.A, root, power, A, report)
         # R sums to zero, so that k̃(x)ᵀR = k(x)ᵀR less its mean.
-        B = self.dual_rotations_ @ (T.T @ away)
+        B = self.dual_rotations_ @ np.ldexp(T.T @ away, power)
         b = mean - A.column_means @ B
         self.dual_coef_: np.ndarray = B[:, 0] if y.ndim == 1 else B
         self.intercept_: Any = b[0] if y.ndim == 1 else b
         return self
 
-    def _keep(self, found: LatentScores, matrix: Operator, root: np.ndarray, A: Centered, report: Report) -> np.ndarray:
-        """R = UM⁻¹ with M = TᵀK̃U, triangular because K̃uᵢ lies in the span of t₁ … tᵢ; returns T as it is kept."""
+    def _keep(
+        self, found: LatentScores, matrix: Operator, root: np.ndarray, power: int, A: Centered, report: Report
+    ) -> np.ndarray:
+        """R = UM⁻¹ with M = TᵀK̃U, triangular because K̃uᵢ lies in the span of t₁ … tᵢ; returns T as it is kept.
+
+        The roots of the weights are `root` times 2 to the `power`.
+        """
         T, U = found.T, found.U
         R = U
         if T.shape[1]:
@@ -156,9 +164,9 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
             k = int(np.argmax(np.append(lost, True)))
             T, U, R = T[:, :k], U[:, :k], R[:, :k]
         k = T.shape[1]
-        R = root[:, None] * R
+        R = np.ldexp(root[:, None] * R, -power)
         R -= np.outer(root**2 / np.sum(root**2), R.sum(axis=0))  # 0 but for rounding, which K would amplify
-        self.x_scores_, self.y_scores_ = T / root[:, None], U / root[:, None]
+        self.x_scores_, self.y_scores_ = np.ldexp(T / root[:, None], -power), U / root[:, None]
         self.dual_rotations_, self.score_offset_ = R, A.column_means @ R
         report.rank, report.precision = k, "float64"
         if k < int(self.n_components):

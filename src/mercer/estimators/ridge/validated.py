@@ -155,9 +155,12 @@ class ValidatedLeastSquares(RidgeEstimator):
         splitter = check_cv(self.cv, y, classifier=isinstance(self, ClassifierMixin))
         folds = []
         for train, test in splitter.split(np.zeros((n, 1)), y):
-            fold, rest = np.unique(np.arange(n)[test]), np.unique(np.arange(n)[train])
-            if not np.array_equal(rest, np.setdiff1d(np.arange(n), fold)) or not len(rest) or not len(fold):
+            fold, rest = np.sort(np.arange(n)[test]), np.sort(np.arange(n)[train])
+            parted = np.array_equal(np.sort(np.concatenate([rest, fold])), np.arange(n))
+            if not parted or not len(rest) or not len(fold):
                 given = f"a fold of {len(fold)} rows with {len(rest)} of the other {n - len(fold)} to train on"
+                if any(len(np.unique(rows)) < len(rows) for rows in (fold, rest)):
+                    given = f"a fold of {len(fold)} rows and {len(rest)} to train on, in which a row is repeated"
                 raise InvalidInput(message(who, given, "train on all others, or use scikit-learn's GridSearchCV"))
             folds.append(fold)
         return folds

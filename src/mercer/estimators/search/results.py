@@ -55,7 +55,8 @@ def _ranks(means: np.ndarray, turns: np.ndarray) -> np.ndarray:
     known = np.nan_to_num(-means, nan=np.inf)
     order = np.lexsort((known, -turns))
     keys = np.empty(len(means))
-    keys[order] = np.cumsum(np.r_[0, (np.diff(known[order]) != 0) | (np.diff(turns[order]) != 0)])
+    before, after = order[:-1], order[1:]
+    keys[order] = np.cumsum(np.append(0, (known[before] != known[after]) | (turns[before] != turns[after])))
     return rankdata(keys, method="min").astype(np.int32)
 
 
