@@ -1,5 +1,6 @@
 """What users do around an estimator: frames, searches, kernels in all forms, bad rows, and other precisions."""
 
+import inspect
 import pickle
 import re
 
@@ -33,6 +34,7 @@ from mercer import (
     OnlineKernelClassifier,
 )
 from mercer.errors import InvalidInput, MemoryExceeded
+from mercer.estimators.base import KernelEstimator
 from mercer.kernels import Function, Gaussian, Linear, Polynomial, Precomputed
 from mercer.testing import assert_close
 from mercer.ways import Report
@@ -293,6 +295,22 @@ def test_observers_see_the_stages(data):
     with mercer.observe(Watch()):
         KernelRidge().fit(*data)
     assert {"SolverStep", "StageDone", "TilesDone"} <= set(seen)
+
+
+FLAGS = [
+    pytest.param(one, name, id=f"{one.__name__}-{name}")
+    for one in (getattr(mercer, name) for name in mercer.__all__)
+    if isinstance(one, type) and issubclass(one, KernelEstimator)
+    for name, parameter in inspect.signature(one).parameters.items()
+    if isinstance(parameter.default, bool)
+]
+
+
+@pytest.mark.parametrize(("estimator", "flag"), FLAGS)
+def test_a_text_is_neither_true_nor_false(estimator, flag):
+    rng = np.random.default_rng(0)
+    with pytest.raises(InvalidInput, match=f"{flag}='False'; give"):
+        estimator(**{flag: "False"}).fit(rng.normal(size=(20, 2)), np.arange(20) % 2)
 
 
 def test_polynomial_of_data_that_overflow_is_refused():

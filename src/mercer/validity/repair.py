@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,6 +145,8 @@ class RepairedKernel(Kernel):
     policy: str = "clip"
     points: Any = None
     repair: SpectralRepair | None = field(default=None, init=False)
+    keeps_rows: ClassVar[bool] = True
+    """Its values depend on all rows of the fit, so that some of these cannot be left out afterwards."""
 
     def __post_init__(self) -> None:
         self._set("kernel", as_kernel(self.kernel))

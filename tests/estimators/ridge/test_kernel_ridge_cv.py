@@ -11,11 +11,11 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, TimeSeriesSplit
 from sklearn.preprocessing import StandardScaler
 
-from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV
+from mercer import KernelRidge, KernelRidgeClassifier, KernelRidgeClassifierCV, KernelRidgeCV, RepairedKernel
 from mercer.engine import backend
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.estimators.ridge import least_squares, validated
-from mercer.kernels import Constant, Gaussian, Linear, Precomputed, Spectrum
+from mercer.kernels import Constant, Gaussian, Linear, Precomputed, Sigmoid, Spectrum
 from mercer.planning.machine import Machine
 from mercer.select import RidgeSpectrum
 from mercer.testing import assert_close
@@ -529,3 +529,15 @@ def test_too_few_rows_and_too_little_memory(data):
         KernelRidgeCV().fit(X, y, np.arange(200) == 3)
     with pytest.raises(MemoryExceeded, match="memory="):
         KernelRidgeCV(memory="500kB").fit(X, y)
+
+
+@pytest.mark.parametrize("cv", [None, 3, "gcv"])
+def test_a_repair_that_would_see_rows_left_out_is_refused(cv):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = np.sin(X[:, 0])
+    kernel = RepairedKernel(Sigmoid(0.5, -1.0), "flip")
+    for one in (kernel, 2.0 * kernel + Gaussian(1.0)):
+        with pytest.raises(InvalidInput, match=r"repair would see.*KernelSearchCV"):
+            KernelRidgeCV(one, [0.1], cv=cv).fit(X, y)
+    assert KernelRidgeCV(RepairedKernel(Sigmoid(0.5, -1.0), "clip", X[:20]), [0.1], cv=cv).fit(X, y).alpha_ == 0.1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
@@ -55,6 +57,13 @@ SMALL_ROUNDING = 1e-6
 the share of y by which predictions of the training rows are off."""
 AGAINST_ROUNDING = "raise alpha, or scale columns and rows that are far larger than others"
 """What to do where K is so large beside α that float64 loses the solution."""
+
+
+@cache
+def _flags(estimator: type) -> tuple[str, ...]:
+    """The names of the parameters that are true or false by default."""
+    parameters = signature(estimator).parameters.values()
+    return tuple(one.name for one in parameters if isinstance(one.default, bool))
 
 
 def _is_float(text: str | bytes) -> bool:
@@ -174,6 +183,13 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
             *others, last = (f'"{option}"' for option in options)
             self._refuse(name, f"choose {', '.join(others)} or {last}")
         return value
+
+    def _check_flags(self) -> None:
+        """Refuse a text for a parameter that is true or false: "False" would be true."""
+        own: Any = type(self)
+        for name in _flags(own):
+            if isinstance(getattr(self, name), str):
+                self._refuse(name, "give True or False")
 
     # ---- rows --------------------------------------------------------------------------------------------------------
 
@@ -312,6 +328,7 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
 
     def _begin(self, X: Any, weights: np.ndarray | None = None, kernel: Any = None) -> tuple[KernelOperator, Report]:
         """The kernel (the estimator's own, unless given) resolved on the rows, its operator, and an empty report."""
+        self._check_flags()
         names = getattr(self, "feature_names_in_", None)
         given = self.kernel if kernel is None else kernel
         chosen = self._as_kernel(given)

@@ -118,6 +118,14 @@ class ValidatedLeastSquares(RidgeEstimator):
             self._refuse("kernel", "give at least one")
         return list(self.kernel) if several else [self.kernel]
 
+    def _require_repair_of_others(self, kernel: Kernel) -> None:
+        """Refuse a kernel that would be repaired on the rows that are left out, too."""
+        parts = (kernel, *kernel.get_params(deep=True).values())
+        if any(getattr(one, "keeps_rows", False) and not one.is_resolved for one in parts):
+            do = "give its points=, or choose by KernelSearchCV, which repairs it on the rows of each fit"
+            given = f"{kernel!r}, whose repair would see the rows that are left out"
+            raise InvalidInput(message(type(self).__name__, given, do))
+
     def _space(self) -> Space:
         found = {self._as_kernel(kernel).space for kernel in self._kernels()}
         if len(found) > 1:
@@ -204,6 +212,7 @@ class ValidatedLeastSquares(RidgeEstimator):
     def _tried(self, task: Validation, kernel: Any, grid: np.ndarray) -> _Trial:
         """The scores of one kernel with every λ."""
         n, targets = task.Y.shape
+        self._require_repair_of_others(self._as_kernel(kernel))
         K, report = self._begin(task.X, task.weights, kernel)
         self._require(RidgeInverse.answer_bytes(n, len(grid) * targets), "try fewer α", report)
         largest = max((len(fold) for fold in task.folds or []), default=0)
