@@ -84,6 +84,15 @@ def test_labels_and_categories_are_as_they_are_written(tmp_path):
     assert re.search(r"accuracy (0\.9|1\.0)", done.output), done.output
 
 
+def test_an_identifier_is_found_though_a_line_below_the_rows_has_none(numbered, tmp_path):
+    table = pd.read_csv(numbered)
+    total = dict.fromkeys(table.columns, "") | {"a": "total"}
+    pd.concat([table.astype(object), pd.DataFrame([total])]).to_csv(tmp_path / "t.csv", index=False)
+    done = mercer("fit", tmp_path / "t.csv", *QUICK, "--out", tmp_path / "m")
+    assert done.exit_code == 0, done.output
+    assert load(tmp_path / "m").encoder.columns_ == ["a", "b, c", "leak"]
+
+
 def test_blank_lines_are_counted(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{k},{k % 7}\n" + "\n" * (k in (3, 9)) for k in range(40)))
     assert "2 blank lines were left out" in mercer("fit", tmp_path / "t.csv", *QUICK).output

@@ -84,6 +84,13 @@ def test_clusters_are_found_and_new_rows_assigned(folder, tmp_path, method):
     assert mercer("inspect", out).stdout.splitlines()[1] == "  clusters, fitted on 90 rows"
 
 
+def test_at_most_the_share_that_is_asked_for_is_outside(tmp_path):
+    X = np.random.default_rng(0).normal(size=(1000, 3))
+    pd.DataFrame(X).add_prefix("x").to_csv(tmp_path / "t.csv", index=False)
+    found = result("fit", tmp_path / "t.csv", "--method", "oneclass", "--kernel", "gaussian(gamma=0.33)")
+    assert 0 < found["unsupervised"]["outliers"] <= 0.05 * 1000
+
+
 def test_outliers_are_those_of_scikit_learn(folder, tmp_path):
     out, kernel = tmp_path / "m", "gaussian(gamma=0.3)"
     given = ["--method", "oneclass", "--outliers", "0.2", "--drop", "true", "--kernel", kernel, "--out", out]

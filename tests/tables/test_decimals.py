@@ -285,3 +285,17 @@ def test_iso_dates_are_read_whatever_the_form_of_the_fit():
     texts = pd.DataFrame({"d": ["2023-02-01", "02.02.2023"]})
     dates = encoder.transform(pd.DataFrame({"d": pd.to_datetime(["2023-02-01", "2023-02-02"])}))
     np.testing.assert_array_equal(encoder.transform(texts), dates)
+
+
+def test_decimal_commas_in_quotes_where_commas_delimit(tmp_path):
+    rows = "".join(f'"{k},{k % 10}","1,{k:03d}",{k}\n' for k in range(30))
+    table = read(tmp_path, "a,b,c\n" + rows)
+    assert table.frame["a"].tolist() == [k + k % 10 / 10 for k in range(30)]
+    assert table.frame["b"].tolist() == [1000 + k for k in range(30)]
+    assert table.notes[0] == "decimal commas in a"
+
+
+def test_signs_and_spaces_of_word_processors(tmp_path):
+    table = read(tmp_path, "a,b\n\u22121.5,5.12\u00a0\n2,\u00a06\n\u22123,7\n")
+    assert table.frame["a"].tolist() == [-1.5, 2, -3]
+    assert table.frame["b"].tolist() == [5.12, 6, 7]

@@ -48,8 +48,11 @@ def chosen_columns(
     drop: str | None = None,
     target: str | None = None,
     text: str | None = None,
+    some: Any = None,
 ) -> Columns:
     """The columns of a data frame without its target, by the options --columns and --drop; those of --text are kept.
+
+    `some` are those of its rows that have a target: a total below the rows has none, and hides an identifier.
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"row": range(20), "size": [1.5, 2.5] * 10})
@@ -75,7 +78,10 @@ def chosen_columns(
     if not kept:
         raise InvalidInput(message("--drop", f"{drop} are all columns of {table}", "leave some to predict from"))
     read = named_columns("--text", text, table, kept, target) if text is not None else []
-    found = identifying_columns(frame[[name for name in kept if name not in read]])
+    looked = [name for name in kept if name not in read]
+    found = identifying_columns(frame[looked])
+    if some is not None and len(some) < len(frame):
+        found = identifying_columns(some[looked]) | found
     if len(found) < len(kept):
         gone |= {name: f"{why}; name it by --columns to use it" for name, why in found.items()}
     return Columns([name for name in kept if name not in gone], gone)

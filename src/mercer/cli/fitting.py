@@ -141,7 +141,7 @@ def prepare(
     rest, column = table.split(target)
     name = target or table.default_target or ""
     # From the whole table: without the rows that have no target, a counter of rows would have gaps.
-    chosen = chosen_columns(table.path, table.frame, columns, drop, name, text)
+    chosen = chosen_columns(table.path, table.frame, columns, drop, name, text, rest.frame)
     rest = replace(rest, frame=rest.frame[chosen.names])
     found, why = infer_task(column, task)
     if len(column) < FEWEST:

@@ -28,7 +28,9 @@ _BRACKETS = re.compile(r"^\(([\d.,$€£¥₹\s]+)\)$")
 """A negative amount, as accountants write it."""
 _SPACE = re.compile(r"(?<=\d)[\u00a0\u202f'\u2019](?=\d{3}(?!\d))")
 """A fixed space or an apostrophe between thousands."""
-_NUMERAL = re.compile(r"[\d.,+\-eE$€£¥₹%()\s'\u2019]+")
+_NUMERAL = re.compile(r"[\d.,+\-\u2212eE$€£¥₹%()\s'\u2019]+")
+_DECIMAL = re.compile(r"[+-]?\d*,(\d{1,2}|\d{4,})")
+"""Of which the comma cannot separate thousands."""
 _MOSTLY = 0.95
 _LOOK = 2000
 """Fields that are looked at before all of a long column are."""
@@ -58,9 +60,10 @@ def as_plain_numbers(
     """A data frame in which columns of written numbers are numbers, notes that name them, and the marks of each.
 
     The sign of a currency or of percent is left out if nearly all numbers of a column have it; amounts in brackets are
-    negative. With `commas`, for tables that these do not delimit, or beside a sign, a comma may be the decimal one. If
-    every such comma of the table could also separate thousands, the columns stay text. Beside decimal commas a point is
-    one between thousands where it may be, as in 3.014: such columns were read as numbers, and `texts` reads them again.
+    negative. With `commas`, for tables that these do not delimit, beside a sign, or where it cannot separate thousands,
+    a comma may be the decimal one. If every such comma of the table could also separate thousands, the columns stay
+    text. Beside decimal commas a point is one between thousands where it may be, as in 3.014: such columns were read as
+    numbers, and `texts` reads them again.
 
     `like` are the marks that columns had in another table, "text" for those that are not read as numbers. They decide
     where a table does not, and a column that contradicts them raises InvalidInput.
@@ -145,7 +148,7 @@ def _written(column: Any, commas: bool) -> Written | None:
     first = list(map(str, column.dropna().iloc[:_LOOK]))
     if not _mostly(first, _NUMERAL):
         return None
-    spaced = any(map(_SPACE.search, first))
+    spaced, odd = any(map(_SPACE.search, first)), any("\u2212" in one or one != one.strip() for one in first)
     text = column.map(lambda one: _bare(one, ""), na_action="ignore")
     sign = _sign(list(text.dropna()))
     if sign:
@@ -159,9 +162,10 @@ def _written(column: Any, commas: bool) -> Written | None:
         return Written(text, sign, ".")
     # A price has two decimals; what else has a sign, or none, may have three.
     points_between_thousands = sign not in ("", "%") and _mostly(fields, _POINTED, _SMALL)
-    if points_between_thousands or ((commas or sign) and _mostly(fields, _COMMA, _WHOLE)):
+    likely = commas or sign or any(map(_DECIMAL.fullmatch, fields))  # in quotes where commas delimit
+    if points_between_thousands or (likely and _mostly(fields, _COMMA, _WHOLE)):
         return Written(text, sign, comma_is_decimal=True)
-    return Written(text, sign, " " if spaced else "") if (sign or spaced) and _mostly(fields, _POINT) else None
+    return Written(text, sign, " " if spaced else "") if (sign or spaced or odd) and _mostly(fields, _POINT) else None
 
 
 def _again(texts: Any, like: Mapping[str, str], who: str) -> dict[str, Written]:
@@ -185,7 +189,7 @@ def _again(texts: Any, like: Mapping[str, str], who: str) -> dict[str, Written]:
 
 def _bare(field: Any, sign: str) -> str:
     """A field without spaces around it, marks of space between thousands, and the sign."""
-    text = _SPACE.sub("", _BRACKETS.sub(r"-\1", str(field).strip()))
+    text = _SPACE.sub("", _BRACKETS.sub(r"-\1", str(field).strip().replace("\u2212", "-")))
     return _without(sign, text) if sign else text
 
 

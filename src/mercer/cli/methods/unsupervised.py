@@ -16,6 +16,8 @@ from mercer.select import choose_n_clusters
 __all__ = ["UNSUPERVISED", "Unsupervised", "chosen_number"]
 
 MOST_CLUSTERS, SAMPLE = 10, 2000
+EXACT = 1e-9
+"""At the optimum a share of ν or less of the rows is outside; far from it, rows on its margin are, too."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,9 @@ UNSUPERVISED = {
             None,
             "cluster",
         ),
-        Unsupervised("oneclass", lambda kernel, nu, seed: OneClassSVM(kernel, nu), "--outliers", 0.05, "outlier"),
+        Unsupervised(
+            "oneclass", lambda kernel, nu, seed: OneClassSVM(kernel, nu, tol=EXACT), "--outliers", 0.05, "outlier"
+        ),
     )
 }
 """Methods by name."""
