@@ -8,7 +8,7 @@ from sklearn.kernel_approximation import PolynomialCountSketch
 from mercer import PolynomialSketch, load, save
 from mercer.approx.sketch import allot, draw_hashes, pair_variances, power_series, sketch_features
 from mercer.errors import InvalidInput, MemoryExceeded
-from mercer.kernels import Gaussian, Linear, MonomialSum, Polynomial, Precomputed
+from mercer.kernels import Constant, Gaussian, Linear, MonomialSum, Polynomial, Precomputed
 from mercer.testing import assert_close
 
 X = np.random.default_rng(0).standard_normal((60, 12)) / 3
@@ -20,6 +20,9 @@ KERNELS = [
     MonomialSum(3),
     2.0 * Linear() ** 2 + 0.5 * MonomialSum(3),
     Linear() * Polynomial(2),
+    Linear() + 1,
+    (3.0 * Constant(2.0) * Linear() + Constant(0.5)) ** 2,
+    Constant(2.0),
 ]
 
 

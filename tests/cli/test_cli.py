@@ -189,7 +189,7 @@ def test_what_is_wrong_is_one_line_and_status_two(folder, tmp_path):
         (["fit", houses, *price, "--out", tmp_path], "is a folder"),
         (["predict", houses, houses], "not a model file"),
         (["predict", tmp_path / "m", houses], "no such file"),
-        (["predict", model, tmp_path / "same.csv"], "columns are not there"),
+        (["predict", model, tmp_path / "same.csv"], "columns of the fit are not there"),
         (["predict", model, tmp_path / "words.csv"], "'size': 'large' in row 2 (counted from 1) is not a number"),
         (["evaluate", model, folder / "kinds.tsv.gz"], "no column 'price'"),
         (["inspect", houses], "not a model file"),

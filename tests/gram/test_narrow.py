@@ -158,6 +158,24 @@ def test_ridge_on_sparse_rows_takes_no_entries(rng, monkeypatch, solver, weighte
     np.testing.assert_allclose(model.predict(new), theirs.predict(new.toarray()), atol=1e-7)
 
 
+def test_sparse_rows_are_not_written_out_for_products(rng):
+    """An array of them takes 48 MB, and was made to see what its copies would take."""
+    X = words(rng, 2000)
+    y = X @ rng.standard_normal(3000)
+    KernelRidge("linear").fit(X[:600], y[:600])
+    tracemalloc.start()
+    try:
+        report = KernelRidge("linear", memory=6_000_000).fit(X, y).report_
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert report.status == "converged"
+    assert peak < 2 * report.memory_planned < 12_000_000
+    assert not KernelOperator(Linear(), X).runs_as_program
+    assert KernelOperator(Gaussian(1.0), X).runs_as_program
+    assert KernelOperator(Linear(), rows(rng, 300, "sparse")).runs_as_program
+
+
 @pytest.mark.parametrize(("memory", "way"), [(None, "Cholesky"), (4_000_000, "pivots")])
 def test_ridge_on_sparse_rows_of_unequal_size_has_another_way(rng, monkeypatch, memory, way):
     """Steps without a preconditioner do not converge: Cholesky follows, or pivots if no matrix fits."""

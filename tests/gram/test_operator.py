@@ -18,7 +18,7 @@ from mercer.errors import InvalidInput
 from mercer.gram import data, tiles
 from mercer.gram.operator import MOST_TOGETHER
 from mercer.gram.roundings import roundings
-from mercer.kernels import Cosine, Function, Gaussian, Laplace, Linear, Matern, Polynomial, Precomputed
+from mercer.kernels import Cosine, Formula, Function, Gaussian, Laplace, Linear, Matern, Polynomial, Precomputed
 from mercer.points import sparse as limits
 from mercer.testing import assert_close, check_operator_contract
 
@@ -67,6 +67,8 @@ OPERATORS = {
     "asymmetric, rectangular": lambda: KernelOperator(
         Function(longer, mode="pair", symmetric=False), WORDS, WORDS[2:5]
     ),
+    "asymmetric formula": lambda: KernelOperator(Formula("1/(1 + xx + 0.1*sqdist)"), X),
+    "asymmetric formula, rectangular": lambda: KernelOperator(Formula("xx + 2*dot"), X, Z),
     "function of blocks": lambda: KernelOperator(Function(lambda A, B: A @ B.T), X),
     "row blocks": lambda: KernelOperator(Gaussian(gamma=0.3), TALL),
 }
@@ -87,6 +89,32 @@ def test_symmetry_is_known_where_it_holds():
         "square", "float32", "narrowed", "one row", "one column of data", "many columns", "not traced", "sparse",
         "sparse, wide", "precomputed", "precomputed, scaled", "function of strings", "function of blocks", "row blocks",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text", ["1/(1 + xx + 0.1*sqdist)", "xx + 2*dot", "xx/zz", "sin(xx - zz)", "where(xx<1, 0, 1)"]
+)
+def test_a_formula_that_is_not_its_mirror_is_computed_as_a_whole(text):
+    kernel = Formula(text)
+    assert_close(kernel(X), kernel(X, X.copy()))
+    assert_close(KernelOperator(kernel, X, Z).T.toarray(), kernel(X, Z).T)
+    mixed = kernel.on([0, 1]) + Function(lambda A, B: A @ B.T)
+    assert not KernelOperator(mixed, X).symmetric
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["xx + 2*dot + zz", "(xx - zz)**2", "abs(zz - xx)*dot", "(xx - zz)*(xx - zz)", "dot/sqrt(xx)/sqrt(zz)",
+     "exp(-xx)*dot*exp(-zz)", "cos(xx - zz)", "minimum(xx, zz)", "xx/zz + zz/xx", "-xx - zz + dot",
+     "where(xx < zz, xx, zz)", "where(xx <= 0, where(zz <= 0, 1, 0), dot)", "maximum(xx, maximum(dot, zz))"],
+)  # fmt: skip
+def test_a_formula_that_is_its_mirror_is_symmetric(text):
+    assert KernelOperator(Formula(text), X).symmetric
+
+
+def test_the_distance_of_a_row_to_itself_is_0_in_a_matrix_that_is_not_symmetric():
+    far = np.random.default_rng(0).standard_normal((50, 30)) + 1e6
+    np.testing.assert_array_equal(np.diagonal(Formula("exp(-0.1*sqdist) + 0*xx")(far)), 1.0)
 
 
 def test_precomputed_test_rows_as_many_as_training_points(rng):

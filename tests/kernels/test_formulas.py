@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.metrics import pairwise
 
+from mercer import KernelOperator
+from mercer.errors import InvalidInput
 from mercer.kernels import (
     AdditiveChi2,
     ArrayPair,
     Chi2,
+    Columns,
     Cosine,
+    Formula,
     Gaussian,
     Kernel,
     Laplace,
@@ -152,8 +158,36 @@ def test_pairings_of_many_columns(d, dtype):
     np.testing.assert_array_equal(pair.zz, pair.z.dot)
 
 
+@dataclass(frozen=True, repr=False)
+class Histograms(Kernel):
+    """χ² in a formula of a class of its own."""
+
+    def formula(self, pair):
+        return np.exp(-pair.through(Columns((1,))).chi2)
+
+
+@pytest.mark.parametrize("kernel", [Formula("exp(-0.1*chi2)"), Formula("1 + dot - chi2") + Gaussian(1.0), Histograms()])
+def test_chi2_of_negative_rows_has_no_value_on_any_path(kernel):
+    X, Z = np.array([[2.0, -1.0], [1.0, 3.0]]), np.array([[1.0, 2.0], [0.5, 1.0]])
+    for value in (lambda: kernel(X), lambda: kernel(Z, X), lambda: kernel.block(Z, X), lambda: kernel.check_data(X),
+                  lambda: KernelOperator(kernel, X), lambda: kernel.normalized()(X)):  # fmt: skip
+        with pytest.raises(InvalidInput, match="negative entries"):
+            value()
+    swapped = kernel.on([1, 0]) if isinstance(kernel, Histograms) else kernel.on([0])
+    np.testing.assert_allclose(swapped(X, Z), swapped.block(X, Z))  # of columns without negative entries
+
+
 def test_cosine_neither_overflows_nor_divides_by_zero():
     X = np.array([[1e150, 0.0], [0.0, 0.0], [1e-150, 1e-150], [3.0, 4.0]])
     half = math.sqrt(0.5)
     expected = [[1, 0, half, 0.6], [0, 0, 0, 0], [half, 0, 1, 1.4 * half], [0.6, 0, 1.4 * half, 1]]
     np.testing.assert_allclose(Cosine().block(X, X), expected, atol=1e-15)
+
+
+def test_cosines_of_small_rows_in_float32_are_those_in_float64():
+    X = (np.array([[1.0, 2.0], [3.0, 0.0], [0.0, 0.0]]) * 1e-25).astype(np.float32)
+    wanted = Cosine().block(X.astype(np.float64), X.astype(np.float64))
+    for rows in (X, sp.csr_array(X)):
+        assert Cosine().block(rows, X).dtype == Cosine().diagonal(rows).dtype == np.float32
+        np.testing.assert_allclose(Cosine().block(rows, rows), wanted, rtol=1e-6)
+        np.testing.assert_allclose(Cosine().diagonal(rows), [1, 1, 0], rtol=1e-6)

@@ -39,6 +39,7 @@ def test_the_path_has_all_candidates_and_the_choice():
         assert np.allclose(line.get_xydata(), np.column_stack([table["alpha"], -table["score"]])[of])
     assert display.choice_.get_xydata().tolist() == [[model.alpha_, -model.best_score_]]
     assert display.ax_[0].get_yscale() == "log"
+    assert display.ax_[0].get_ylabel() == "leave-one-out mean squared error: less is better"
     of = [name == repr(model.kernel_) for name in table["kernel"]]
     assert len(display.paths_) == 40
     assert any(np.allclose(display.paths_[0].get_ydata(), row) for row in table["predictions"][of].T)
@@ -101,6 +102,15 @@ def test_letters_are_as_high_as_their_weights():
             if letter.axes is display.ax_[0]:
                 assert (box.x0 + box.x1) / 2 == pytest.approx(place)
                 assert (box.y0, box.y1) == pytest.approx((min(weight, 0), max(weight, 0)))
+
+
+def test_blanks_have_no_letter():
+    texts = ["a good film", "a bad film", "bad", "good"]
+    model = mercer.KernelRidgeClassifier(Spectrum(2)).fit(texts, [1, 0, 0, 1])
+    (letters,) = SequenceLogoDisplay.from_estimator(model, texts[:1]).letters_
+    weights = mercer.position_weights(model, texts[:1])[0]
+    assert weights[1]
+    assert len(letters) == np.count_nonzero(weights[[symbol != " " for symbol in texts[0]]])
 
 
 def test_long_and_many_sequences_are_cut_and_said():

@@ -222,6 +222,21 @@ def test_the_scale_of_numbers_has_their_name():
     assert [ax.get_ylabel() for ax in numbered.figure_.axes[1:]] == ["y"]
 
 
+def test_distances_from_clusters_are_named_as_such():
+    display = ScoresDisplay.from_estimator(mercer.KernelKMeans(3).fit(X), X, components=(0, 2))
+    assert display.titles == ["distance from cluster 0", "distance from cluster 2"]
+
+
+def test_a_border_is_that_of_its_two_classes():
+    """Their numbers may be far apart: those of the classes between them are no borders there."""
+    rows, classes = np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 4.0], [0.0, 4.0]]), [0, 1, 2, 3]
+    model = mercer.KernelRidgeClassifier("gaussian(gamma=0.3)").fit(rows, classes)
+    borders = DecisionSurfaceDisplay.from_estimator(model, rows, classes, side=20).boundary_
+    lines = [np.vstack([path.vertices for path in border.get_paths()]) for border in borders]
+    assert [np.any(line[:, 1] < 1) for line in lines] == [True, True, False, False]
+    assert [np.any(line[:, 0] < 1) for line in lines] == [True, False, False, True]
+
+
 def test_many_classes_leave_room_for_the_surface():
     rows, classes = of_classes(26)
     model = mercer.KernelRidgeClassifier("gaussian(gamma=1.0)").fit(rows, classes)

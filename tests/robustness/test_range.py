@@ -75,6 +75,21 @@ def test_what_float64_cannot_hold_is_refused():
             kernel(X)
 
 
+JUMPS = ["exp(-sqdist) + where(sqdist <= 0, 0.1, 0)", "where(l1 <= 0, 0.1, 0)", "exp(-l1) + where(sqdist > 0, 0, 0.1)"]
+
+
+@pytest.mark.parametrize("text", JUMPS)
+def test_a_jump_at_distance_0_is_no_loss(text, rng):
+    """White noise: its value for equal rows is that for no others, however close."""
+    X, kernel = rng.standard_normal((20, 3)), Formula(text)
+    for rows in (X, X.astype(np.float32), 1e3 * X):
+        assert_close(kernel(rows), kernel.block(rows, rows), rtol=1e-5 if rows.dtype == np.float32 else 1e-13)
+    with pytest.raises(InvalidInput, match="or lost"):  # of different rows whose distance is 0 in float64
+        kernel.on([0])(1e-320 * X)
+    with pytest.raises(InvalidInput, match="or lost"):
+        Formula("where(dot > 0, 1, -1)")(1e-170 * X)
+
+
 def test_what_is_undefined_is_not_refused():
     """0/0 and 1/0 are the formula's own affair, as is a value of zero on the diagonal."""
     X = np.array([[0.0], [1.0]])

@@ -11,6 +11,7 @@ pd = pytest.importorskip("pandas")
 
 from mercer.io import TableEncoder  # noqa: E402
 from mercer.tables.columns import ColumnPlan, as_numbers, plan_column  # noqa: E402
+from mercer.tables.texts import date_form  # noqa: E402
 from mercer.testing import assert_close  # noqa: E402
 
 
@@ -156,6 +157,12 @@ def test_an_encoder_can_know_words_of_other_rows(written):
     with pytest.raises(InvalidInput, match="'lost' in row 2"):  # a copy
         encoder.transform(later)
     assert knowing.knowing(later).summary_ == knowing.summary_
+
+
+def test_a_doubt_about_dates_is_shown_by_a_date_that_has_it():
+    days = np.array(["01/01/2024", "02/03/2024", "05/05/2024"], dtype=object)
+    assert date_form(days) == ("", "'02/03/2024' can be 2024-03-02 or 2024-02-03")
+    assert date_form(days[[0, 2]])[0]
 
 
 @pytest.mark.parametrize("form", ["%d.%m.%y", "%d.%m.%y %H:%M"])

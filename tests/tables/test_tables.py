@@ -75,6 +75,12 @@ def test_text_of_a_spreadsheet_in_utf_16_is_read_and_said(tmp_path, coding):
     assert "UTF-16" in table.notes[0]
 
 
+def test_the_delimiter_that_a_spreadsheet_tells(tmp_path):
+    table = read_table(write(tmp_path, "a.csv", "sep=;\r\na;b\r\n1,5;x\r\n"))
+    assert table.columns == ["a", "b"]
+    assert table.frame["a"].tolist() == [1.5]
+
+
 @pytest.mark.parametrize("name", ["a.svmlight", "a.svmlight.gz"])
 def test_svmlight(tmp_path, name):
     table = read_table(write(tmp_path, name, "-1 3:1 5:2.5 # a comment\n+1 1:1\n"))
@@ -97,6 +103,8 @@ BAD = {
     "quotes.csv": (b'""\n', "lines are blank"),
     "one quote.csv": (b'"\n', "lines are blank"),
     "header.csv": (b"a,b,c\n", "no rows"),
+    "title.csv": (b"Yield 2024\na,b,c\n1,2,3\n4,5,6\n", r"most lines have 3 fields.*delete the lines above the header"),
+    "comment.csv": (b"# a, of 2024\na,b,c\n1,2,3\n4,5,6\n", r"most lines have 3.*delete the lines above"),
     "twice.csv": (b"a,b,a\n1,2,3\n", "two columns are named 'a'"),
     "long.csv": (b"a,b\n1,2\n3,4\n1,2,3\n", "line 4 has 3 fields"),
     "short.csv": (b"a,b,c\n1,2,3\n4,5\n7,8,9\n", "line 3 has 2 fields"),

@@ -233,7 +233,7 @@ class Drawn:
 
 
 def pick_distance(p, power):
-    return {1: p.sqdist, 2: p.l1, 3: p.chi2}.get(power, p.mismatches)
+    return getattr(p, {1: "sqdist", 2: "l1", 3: "chi2"}.get(power, "mismatches"))  # χ² has no negative rows
 
 
 def abs_of(number):

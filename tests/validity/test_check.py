@@ -48,10 +48,17 @@ def test_estimators_ask_about_rows_like_theirs(kernel):
         KernelRidge(kernel).fit(P, P[:, 0])
         KernelRidge(kernel).fit(sp.csr_array(P), P[:, 0])
     assert check_kernel(kernel, P).verdict == check_kernel(kernel, non_negative=True).verdict == "proved"
-    assert check_kernel(kernel, P, non_negative=False).verdict == "refuted"
-    P[1100, 2] = -0.5  # one entry decides
-    assert check_kernel(kernel, P).verdict == "refuted"
-    assert brief_check(KernelOperator(kernel, P)).verdict == "refuted"
+
+
+def test_one_negative_entry_decides():
+    P = np.random.default_rng(0).dirichlet(np.ones(5), 1200)
+    assert check_kernel("min_sum", P, non_negative=False).verdict == "refuted"
+    P[1100, 2] = -0.5
+    assert check_kernel("min_sum", P).verdict == "refuted"
+    assert brief_check(KernelOperator(as_kernel("min_sum"), P)).verdict == "refuted"
+    with pytest.raises(InvalidInput, match="negative entries"):
+        check_kernel("exp(-chi2)", P)
+    assert check_kernel("exp(-chi2)").verdict == "proved"  # of the rows that it takes, as of Chi2
 
 
 def test_a_witness_is_short_and_minimal():

@@ -12,7 +12,10 @@ from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
 from mercer.points import sample_rows
 
-__all__ = ["LandmarkFeatures", "are_numbers", "choose_landmarks", "landmark_features"]
+__all__ = ["WAYS", "LandmarkFeatures", "are_numbers", "choose_landmarks", "landmark_features", "refused_landmarks"]
+
+WAYS = ("pivoted", "uniform", "kmeans")
+"""The names of ways to choose landmarks."""
 
 
 def are_numbers(how: Any) -> bool:
@@ -38,7 +41,7 @@ def choose_landmarks(
         if how == "kmeans" and kernel.space.vectors:
             return None, kmeans_landmarks(X, count, seed)
         if how not in ("pivoted", "uniform"):
-            raise _refused(who, how, n)
+            raise refused_landmarks(who, how, n)
         index = _pivots(K, X, count, seed, pool) if how == "pivoted" else landmark_indices(K, count, how, seed)
     else:
         index = np.asarray(how)
@@ -46,7 +49,7 @@ def choose_landmarks(
         if rows and len(index) and np.isfinite(index).all():
             return None, np.ascontiguousarray(index, points.dtype)
         if not are_numbers(index) or index.min() < 0 or index.max() >= n:
-            raise _refused(who, how, n)
+            raise refused_landmarks(who, how, n)
     return index, points.anchors().take(index).rows
 
 
@@ -61,7 +64,8 @@ def _pivots(K: KernelOperator, X: Any, count: int, seed: int, pool: int | None) 
     return np.asarray(some[landmark_indices(among, count, "pivoted", seed)])
 
 
-def _refused(who: str, how: Any, n: int) -> InvalidInput:
+def refused_landmarks(who: str, how: Any, n: int) -> InvalidInput:
+    """The error for landmarks that are none of these."""
     do = f'give "pivoted", "uniform", "kmeans" (for rows of numbers), rows, or indices from 0 to {n - 1}'
     return InvalidInput(message(who, f"landmarks={how!r}", do))
 

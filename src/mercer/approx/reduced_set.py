@@ -14,8 +14,8 @@ from mercer.approx.nystroem_ridge import jittered_cholesky
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
-from mercer.kernels.derivatives import leaf_adjoints, leaves_of
-from mercer.kernels.symbolic.expression import Expression
+from mercer.kernels.derivatives import leaf_adjoints
+from mercer.kernels.symbolic.expression import Expression, leaves_of
 from mercer.kernels.symbolic.pairing import ArrayPair
 from mercer.kernels.symbolic.values import evaluate
 from mercer.operators import Operator

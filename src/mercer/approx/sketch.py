@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mercer.approx.monomials import HIGHEST_DEGREE, MonomialFeatures
 from mercer.errors import InvalidInput, message
-from mercer.kernels import Kernel, Linear, MonomialSum, Polynomial
+from mercer.kernels import Constant, Kernel, Linear, MonomialSum, Polynomial
 from mercer.kernels.base import Power, Product, Scaled, Sum
 from mercer.points import vectors_of
 
@@ -22,7 +22,7 @@ __all__ = ["KNOWN", "Hashes", "allot", "draw_hashes", "in_unit", "pair_variances
 
 Floats = NDArray[np.float64]
 
-KNOWN = "Linear, Polynomial, MonomialSum"
+KNOWN = "Linear, Polynomial, MonomialSum, Constant"
 """The kernels whose sums, products, powers and multiples can be sketched."""
 
 MODEST = (1e-12, 1e12)
@@ -61,6 +61,8 @@ def power_series(kernel: Kernel) -> Floats:
 
 def _degree(kernel: Kernel) -> int:
     """The degree of a polynomial of ⟨x, z⟩."""
+    if isinstance(kernel, Constant):
+        return 0
     if isinstance(kernel, Linear):
         return 1
     if isinstance(kernel, Polynomial | MonomialSum):
@@ -79,6 +81,8 @@ def _degree(kernel: Kernel) -> int:
 
 def _coefficients(kernel: Any) -> NDArray[np.longdouble]:
     """aⱼ in extended precision, to detect coefficients beyond the range of float64."""
+    if isinstance(kernel, Constant):
+        return np.array([kernel.value], np.longdouble)
     if isinstance(kernel, Linear):
         return np.array([0, 1], np.longdouble)
     if isinstance(kernel, Polynomial):

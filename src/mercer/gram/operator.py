@@ -17,7 +17,7 @@ from mercer.factorizations.factor import Factor, inverse_root
 from mercer.factorizations.held import HeldFactor
 from mercer.factorizations.pivoted_cholesky import PivotedCholesky, pivoted_cholesky
 from mercer.gram import tiles as sweep
-from mercer.gram.inputs import RUN, commutes, narrowed
+from mercer.gram.inputs import RUN, commutes, narrowed, seen_to_commute
 from mercer.gram.reach import all_modest, kernel_holds, not_held
 from mercer.gram.registers import DoesNotFit
 from mercer.gram.tiled import TiledOperator
@@ -25,7 +25,7 @@ from mercer.gram.windows import WindowTiles
 from mercer.kernels import Kernel, as_kernel
 from mercer.operators import Operator, Packed, row_blocks
 from mercer.operators.groups import Groups
-from mercer.points import Points, Precomputed, sample_rows
+from mercer.points import Points, Precomputed, VectorPoints, sample_rows
 from mercer.points.runs import index_runs, run_ends
 
 __all__ = ["KernelOperator"]
@@ -122,13 +122,22 @@ class KernelOperator(TiledOperator):
                     kernel.check_data(part.rows)
         rows, columns = len(self.x), len(self._others)
         entries = self.x.dtype if dtype is None else dtype
-        symmetric = Z is None and rows == columns and commutes(kernel) and self.x.symmetric
+        symmetric = Z is None and rows == columns and self.x.symmetric and self._commutes()
         if entries == np.float32 and dtype is None and not self.fits_float32:
             entries = np.dtype(np.float64)
         super().__init__((rows, columns), entries, symmetric=symmetric)
         self._plan: Any = None
         if entries == np.float64 and not self._holds(np.float64):
             raise not_held(kernel, self._sides)
+
+    def _commutes(self) -> bool:
+        """Whether k(x, z) = k(z, x), by the formula, or where that leaves it open on some rows."""
+        if commutes(self.kernel, self._expression):
+            return True
+        x, z = self._sides[0], self._sides[-1]
+        if not (isinstance(x, VectorPoints) and isinstance(z, VectorPoints) and self._expression is not None):
+            return False
+        return len(x) > 0 and len(z) > 0 and seen_to_commute(self.kernel, x, z)
 
     @classmethod
     def takes(cls, side: Any) -> bool:
@@ -190,7 +199,7 @@ class KernelOperator(TiledOperator):
     def _transpose(self) -> Operator:
         if self.symmetric:
             return self
-        if self.z is None or self.kernel.space.numbered or not commutes(self.kernel):
+        if self.z is None or self.kernel.space.numbered or not self._commutes():
             return super()._transpose()
         return self._like(self.z, self.x, self.shape[::-1], self.dtype, symmetric=False)
 

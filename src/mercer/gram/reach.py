@@ -148,24 +148,27 @@ def _tried(key: Key, sizes: Sizes, kind: np.dtype[Any], *, something: bool = Fal
         alarms.add("underflow")
     try:
         expression = _rebuilt(key)
+        nodes = _Flushed(kind, alarms)
         with np.errstate(all="call", call=lambda what, _: alarms.add(what)):
-            mine, room = _values(expression, known, kind, alarms, kind)
+            mine, room = _values(expression, known, kind, nodes, kind)
         if not (room and alarms):
             return room
         if something and not np.any(mine[CROSS]):
             return False
-        return _agrees(mine, expression, known, kind, "overflow" in alarms)
+        return _agrees(mine, expression, known, kind, nodes, "overflow" in alarms)
     except RecursionError:  # a formula of many levels is evaluated by its kernel
         return True
 
 
-def _agrees(mine: Array, expression: Expression, known: dict[Views, Size], kind: np.dtype[Any], over: bool) -> bool:
+def _agrees(
+    mine: Array, expression: Expression, known: dict[Views, Size], kind: np.dtype[Any], nodes: _Flushed, over: bool
+) -> bool:
     """Whether the values are those of extended precision."""
     wide = np.dtype(np.longdouble)
     if wide.itemsize == kind.itemsize and over:  # there is no wider precision
         return False
     with np.errstate(all="ignore"):
-        theirs, _ = _values(expression, known, wide, set(), kind)
+        theirs, _ = _values(expression, known, wide, _Flushed(wide, set(), nodes), kind)
         root = np.sqrt(np.abs(theirs[SAME]))
         own, size = root[FIRST] * root[SECOND], np.abs(theirs)
         own = np.where(np.isfinite(own), own, size)  # an infinite value cannot scale an error
@@ -193,7 +196,7 @@ def _values(
     expression: Expression,
     sizes: dict[Views, Size],
     kind: np.dtype[Any],
-    alarms: set[str],
+    nodes: _Flushed,
     low_precision: np.dtype[Any],
 ) -> tuple[Array, bool]:
     """The formula on all pairs in one precision, and whether it has all pairings; 0 for what `low_precision` loses."""
@@ -210,24 +213,27 @@ def _values(
         lost = (exact != 0) & (np.abs(exact) < least)
         if kind != low_precision or not np.any(lost):
             return exact.astype(kind)
-        alarms.add("underflow")
+        nodes.alarms.add("underflow")
         return np.where(lost, 0, exact).astype(kind)
 
-    value = evaluate(expression, leaf, _Flushed(kind, alarms))
+    value = evaluate(expression, leaf, nodes)
     return np.broadcast_to(np.asarray(value, kind), FIRST.shape), room
 
 
 class _Flushed(dict[Expression, Any]):
     """Values of nodes, with 0 for those below the smallest normal number, which have fewer digits.
 
-    If a formula keeps its value without them, it keeps it with their roundings.
+    If a formula keeps its value without them, it keeps it with their roundings. Rows whose distance is lost are equal,
+    so that their conditions are those of `others`, if given: a formula may jump at distance 0.
     """
 
-    def __init__(self, kind: np.dtype[Any], alarms: set[str]) -> None:
+    def __init__(self, kind: np.dtype[Any], alarms: set[str], others: _Flushed | None = None) -> None:
         super().__init__()
-        self.least, self.alarms = float(np.finfo(kind).tiny), alarms
+        self.least, self.alarms, self.others = float(np.finfo(kind).tiny), alarms, others
 
     def __setitem__(self, node: Expression, value: Any) -> None:
+        if self.others is not None and node.op in ("less", "less_equal"):
+            value = np.where(COSINE == CLOSE, self.others[node], value)
         lost = (value != 0) & (np.abs(value) < self.least)
         if np.any(lost):
             self.alarms.add("underflow")

@@ -38,6 +38,9 @@ ACROSS = 8
 FACTORS_SHARE = 0.25
 """Share of a memory that factors may take; while a sum of kernels joins them, they take twice as much."""
 
+ZEROS = 8
+"""Sparse rows stay so for products by the rows if an array would take so many times their memory."""
+
 
 class TiledOperator(Operator):
     """K(X, Z), or K(X, X) if Z is None, by plans of the tile engine."""
@@ -111,7 +114,7 @@ class TiledOperator(Operator):
             self_pairs = np.arange(len(x)) if whole and self.symmetric else self._self_pairs(rows, columns)
             with contextlib.suppress(DoesNotFit):
                 if x.window or z.window:
-                    return self._windows(x, z, self.symmetric and z is others is self.x and rows is None)
+                    return self._windows(x, z, z is others is self.x and rows is None)
                 data = self._data if whole else self._data_of_some(x, z, rows, columns)
                 return sweep.program_tiles(self._expression, data, self_pairs)
         if not self.kernel.space.vectors:
@@ -166,7 +169,7 @@ class TiledOperator(Operator):
 
     def _self_pairs(self, rows: NDArray[np.intp] | None, columns: NDArray[np.intp] | None) -> NDArray[np.int64] | None:
         """For each chosen row, the position of the same point among the chosen columns, or −1."""
-        if not self.symmetric:
+        if self.z is not None:
             return None
         place = np.full(self.shape[1], -1, np.int64)
         chosen = np.arange(self.shape[1]) if columns is None else columns
@@ -292,7 +295,13 @@ class TiledOperator(Operator):
     def runs_as_program(self) -> bool:
         """Whether an engine computes the entries from a traced formula."""
         dense = all(isinstance(side, VectorPoints) and side.may_be_dense for side in self._sides)
-        return self._expression is not None and dense
+        return self._expression is not None and dense and not self._is_mostly_zeros
+
+    @property
+    def _is_mostly_zeros(self) -> bool:
+        """Whether products take few numbers, of which a dense array of the rows would hold many copies of zero."""
+        sparse = [side for side in self._sides if isinstance(side, VectorPoints) and side.sparse]
+        return any(side.written > ZEROS * side.nbytes for side in sparse) and self.is_narrow
 
     @property
     def _width(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from functools import reduce
 from typing import Any, ClassVar, NoReturn, Self, TypeAlias
 
 import numpy as np
@@ -19,13 +20,24 @@ from mercer.kernels.parameters.comparable import require_value
 from mercer.kernels.parameters.resolution import Resolver, blank, from_rows
 from mercer.kernels.properties import Definiteness, Properties
 from mercer.kernels.rows import to_numpy
-from mercer.kernels.symbolic.expression import Expression
+from mercer.kernels.symbolic.expression import Expression, leaves_of
 from mercer.kernels.symbolic.functions import abs as absolute
 from mercer.kernels.symbolic.functions import sqrt, where
 from mercer.kernels.symbolic.pairing import ArrayPair, Pair, trace
 from mercer.kernels.symbolic.views import Columns, LengthScales, View
 from mercer.numerals import counted
-from mercer.points import OBJECTS, VECTORS, Space, as_seed, count, is_torch, points_of, require_collection, space_named
+from mercer.points import (
+    OBJECTS,
+    VECTORS,
+    Space,
+    as_seed,
+    count,
+    is_torch,
+    points_of,
+    require_collection,
+    space_named,
+    vectors_of,
+)
 
 __all__ = [
     "LONGEST_CHAIN",
@@ -48,6 +60,10 @@ __all__ = [
 
 Array: TypeAlias = Any
 """A NumPy array, CSR matrix or PyTorch tensor."""
+
+
+_OF_ANY_ROWS = (__name__, "mercer.kernels.vectors.products", "mercer.kernels.vectors.stationary")
+"""Modules of kernels without χ² in a formula of their own, which need no trace to know it."""
 
 
 class _NamedSpace(property):
@@ -140,6 +156,8 @@ class Kernel:
 
     def check_data(self, X: Array) -> None:
         """Raise InvalidInput if the kernel is not defined on these (validated) rows."""
+        for views in self._histograms():
+            refuse_negative(type(self).__name__, reduce(lambda rows, view: view.apply(rows), views, X))
         for child in self._children().values():
             child.check_data(X)
 
@@ -147,7 +165,20 @@ class Kernel:
     def checks_data(self) -> bool:
         """Whether `check_data` reads the rows."""
         own = type(self).check_data is not Kernel.check_data
-        return own or any(child.checks_data for child in self._children().values())
+        return own or bool(self._histograms()) or any(child.checks_data for child in self._children().values())
+
+    def _histograms(self) -> set[tuple[View, ...]]:
+        """The views of the rows of which the formula of this class takes χ², which only histograms have.
+
+        >>> from mercer.kernels import Formula
+        >>> Formula("exp(-chi2)")._histograms(), Formula("min_sum")._histograms()
+        ({()}, set())
+        """
+        if type(self).__module__ in _OF_ANY_ROWS or not self.space.vectors:
+            return set()
+        e = trace_or_none(self)
+        pairings = () if e is None else (leaf.value for leaf in leaves_of(e) if leaf.op == "pairing")
+        return {views for kind, views in pairings if kind == "chi2"}
 
     def prepared(self, X: Array, Z: Array | None) -> tuple[Kernel, Array, Array | None]:
         """The kernel and the rows for the computation; a kernel of tables encodes its rows as numbers first."""
@@ -498,6 +529,14 @@ def full(values: Any, shape: tuple[int, int], like: Array) -> Array:
         # A copy, because the entries of a broadcast view share memory.
         values = np.array(np.broadcast_to(values, shape))
     return values.astype(like.dtype, copy=False)
+
+
+def refuse_negative(who: str, X: Array) -> None:
+    """Raise InvalidInput for negative entries."""
+    values = vectors_of(X).values
+    if values.shape[0] and bool((values < 0).any()):
+        advice = "give counts or frequencies, or choose another kernel"
+        raise InvalidInput(message(who, "negative entries in the data", advice))
 
 
 def trace_or_none(kernel: Kernel, exact: bool = False) -> Expression | None:

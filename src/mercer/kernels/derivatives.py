@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mercer.engine.backend import engine, one_blas_thread
 from mercer.errors import CannotTrace, InvalidInput, message
 from mercer.kernels.base import Kernel
-from mercer.kernels.symbolic.expression import Expression
+from mercer.kernels.symbolic.expression import Expression, leaves_of, nodes_of
 from mercer.kernels.symbolic.pairing import ArrayPair, trace
 from mercer.kernels.symbolic.values import evaluate
 from mercer.kernels.symbolic.views import Circle, Columns, LengthScales
@@ -23,7 +23,6 @@ from mercer.kernels.symbolic.views import Circle, Columns, LengthScales
 __all__ = [
     "ParametricKernel",
     "leaf_adjoints",
-    "leaves_of",
     "positive_parameters",
     "tunable_parameters",
     "with_parameters",
@@ -125,21 +124,6 @@ def _has_symbols(view: Any) -> bool:
     return any(isinstance(one, Expression) for v in values for one in (v if isinstance(v, tuple) else (v,)))
 
 
-def leaves_of(expression: Expression) -> set[Expression]:
-    """The nodes without arguments, constants included."""
-    return {e for e in _nodes_of(expression) if not e.args}
-
-
-def _nodes_of(expression: Expression) -> set[Expression]:
-    found, todo = set(), [expression]
-    while todo:
-        e = todo.pop()
-        if e not in found:
-            found.add(e)
-            todo += e.args
-    return found
-
-
 def leaf_adjoints(expression: Expression, values: dict[Expression, Any], G: Any) -> dict[Expression, Any]:
     """Σ G ∂K/∂leaf for each leaf but constants, in the leaf's shape.
 
@@ -234,7 +218,7 @@ class ParametricKernel:
         >>> ParametricKernel(Gaussian(gamma=0.5), ("gamma",)).bytes(100) // 100**2 // 8
         9
         """
-        nodes = sum(e.op not in ("const", "param") for e in _nodes_of(self.__dict__["_expression"]))
+        nodes = sum(e.op not in ("const", "param") for e in nodes_of(self.__dict__["_expression"]))
         tiles = -(-n // TILE)
         threads = min(engine().threads(), tiles * (tiles + 1) // 2)
         return threads * 8 * (-(-n // max(1, tiles))) ** 2 * (nodes + ASIDE)

@@ -7,9 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
+from mercer.estimators import KernelKMeans
 from mercer.plots.drawing.display import Display, drawn_of, named_columns, numbers
 from mercer.plots.drawing.plane import Plane, bands
 from mercer.plots.drawing.style import DIVERGING, INK
@@ -166,7 +168,12 @@ def chosen(components: Sequence[int] | None, found: int, who: str, most: int = M
 
 
 def title(estimator: Any, place: int) -> str:
-    """The number of a component or discriminant, from 1, and its share of the variance where that is known."""
+    """The number of a component or discriminant, from 1, and its share of the variance where that is known.
+
+    What k-means gives are distances from clusters, which have the numbers of the labels, from 0.
+    """
+    if isinstance(estimator, KernelKMeans | KMeans | MiniBatchKMeans):
+        return f"distance from cluster {place}"
     shares = getattr(estimator, "explained_variance_ratio_", None)
     share = "" if shares is None else f": {100 * shares[place]:.2g} %"
     return f"{'discriminant' if is_classifier(estimator) else 'component'} {place + 1}{share}"

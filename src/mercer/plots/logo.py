@@ -36,7 +36,7 @@ class SequenceLogoDisplay(Display):
     Attributes
     ----------
     letters_ : list of lists of PathPatch
-        For each sequence those of its letters; a weight of 0 has none.
+        For each sequence those of its letters; a weight of 0 has none, and a blank neither.
     ax_, figure_, notes_
         See `Display`; ax_ is an array with one for each sequence.
 
@@ -99,7 +99,7 @@ class SequenceLogoDisplay(Display):
         self.letters_ = []
         for one, symbols, weights in zip(axes, self.sequences, self.weights, strict=True):
             drawn = enumerate(zip(symbols, weights, strict=True))
-            self.letters_.append([_letter(one, i, symbol, w) for i, (symbol, w) in drawn if w])
+            self.letters_.append([_letter(one, i, symbol, w) for i, (symbol, w) in drawn if w and str(symbol).strip()])
             one.axhline(0, color=INK, linewidth=0.6)
             one.set(xlim=(-0.6, longest - 0.4), ylim=(-1.05 * size, 1.05 * size))
             one.set_ylabel("adds to f", fontsize="small")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
@@ -41,6 +42,8 @@ class RegularizationPathDisplay(Display):
     parameter : str
     label : str
         Of the scores.
+    error : str
+        Of minus the scores, if they are errors with a name of their own.
     notes : sequence of str
 
     Attributes
@@ -75,6 +78,7 @@ class RegularizationPathDisplay(Display):
         paths: np.ndarray | None = None,
         parameter: str = "λ",
         label: str = "score",
+        error: str = "",
         notes: Sequence[str] = (),
     ) -> None:
         self.values = values
@@ -85,6 +89,7 @@ class RegularizationPathDisplay(Display):
         self.paths = paths
         self.parameter = parameter
         self.label = label
+        self.error = error
         self.notes = notes
 
     @classmethod
@@ -128,8 +133,11 @@ class RegularizationPathDisplay(Display):
             kept = places_drawn(paths.shape[1], MOST_ROWS)
             notes = [f"{len(kept)} of {paths.shape[1]:,} rows drawn"] if len(kept) < paths.shape[1] else []
             paths = paths[:, kept]
-        label = "leave-one-out score" if getattr(model, "cv", None) is None else "score"
-        return cls(alphas, scores, table["kernel"], int(np.nanargmax(scores)), paths=paths, label=label, notes=notes)
+        cv, own = getattr(model, "cv", None), model.scoring is None and not is_classifier(model)
+        label = "leave-one-out score" if cv is None else "score"
+        error = "leave-one-out mean squared error" if own and cv is None else ""
+        best = int(np.nanargmax(scores))
+        return cls(alphas, scores, table["kernel"], best, paths=paths, label=label, error=error, notes=notes)
 
     @classmethod
     def _of_search(cls, search: Any, table: dict[str, Any], parameter: str | None) -> Self:
@@ -165,7 +173,9 @@ class RegularizationPathDisplay(Display):
         for one in np.ravel(self.ax_):
             one.set(xlabel=self.parameter, xscale="log" if np.all(self.values > 0) else "linear")
             one.axvline(best[0], color=INK, linewidth=0.8, linestyle=":")
-        first.set_ylabel(f"−{self.label}: less is better" if errors else f"{self.label}: more is better")
+        first.set_ylabel(
+            f"{self.error or f'−{self.label}'}: less is better" if errors else f"{self.label}: more is better"
+        )
         if errors:
             first.set_yscale("log")
         first.legend(fontsize="small")

@@ -74,8 +74,8 @@ class DecisionSurfaceDisplay(Display):
     ----------
     surface_ : QuadContourSet or QuadMesh
         f in bands, or the classes.
-    boundary_ : QuadContourSet or None
-        f = 0, or the borders between classes.
+    boundary_ : QuadContourSet, list of QuadContourSet, or None
+        f = 0, or the border of each class.
     rows_ : list of PathCollection
         The rows: all as dots, or a collection for each class.
     points_ : PathCollection or None
@@ -201,7 +201,8 @@ class DecisionSurfaceDisplay(Display):
             Whether f has a scale beside the picture.
         """
         ax = self._one(ax)
-        self.boundary_ = self.points_ = None
+        self.boundary_: Any = None
+        self.points_ = None
         self.rows_: list[Any] = []
         if self.classes:
             self._draw_classes(ax)
@@ -230,9 +231,11 @@ class DecisionSurfaceDisplay(Display):
         many, (a, b) = len(self.classes), (self.plane.first, self.plane.second)
         colours = ListedColormap(tints(many))
         self.surface_ = ax.pcolormesh(a, b, self.response, cmap=colours, vmin=-0.5, vmax=many - 0.5, shading="nearest")
-        inside = np.unique(self.response)[:-1] + 0.5
-        if len(inside):
-            self.boundary_ = ax.contour(a, b, self.response, levels=inside, colors=INK, linewidths=0.6)
+        # Of each class by itself: between two places of far classes the codes of others would be crossed, too.
+        codes = np.unique(self.response)
+        if len(codes) > 1:
+            inside = ((self.response == code).astype(float) for code in codes)
+            self.boundary_ = [ax.contour(a, b, one, levels=[0.5], colors=INK, linewidths=0.6) for one in inside]
 
     def _draw_rows(self, ax: Any) -> str:
         """The rows, by their classes where these are known and few."""

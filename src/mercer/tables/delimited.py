@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ _LOOK = 50
 _TABLE = 5
 """Lines that are a table if a delimiter divides all of them alike, although the first one has spaces in its fields."""
 _IDENTIFIER = r"0\d+|\d{16,}"
+_TOLD = re.compile(r"sep=([,;\t|])\n")
 COLUMN = 3000
 """Bytes that pandas takes for a column, whatever is in it."""
 FIELD = 24
@@ -95,6 +97,8 @@ def parse_delimited(
     """
     import pandas as pd
 
+    if told := _TOLD.match(text):  # as spreadsheets write it for others of their kind
+        delimiter, text = told[1], text[told.end() :]
     delimiter = delimiter or _delimiter(text)
     if delimiter == " ":
         text = "\n".join(" ".join(line.split()) for line in text.splitlines())
@@ -247,13 +251,20 @@ def _rows(text: str, delimiter: str, name: str) -> Any:
 
 def _checked_rows(text: str, delimiter: str, width: int, name: str) -> int:
     """The number of rows, the first one included, which all have as many fields."""
-    rows, ragged = 0, []
+    rows, ragged, header = 0, list[tuple[int, int]](), False
     for line, row in _rows(text, delimiter, name):
         rows += 1
         if len(row) != width:
+            header = header if ragged else not any(map(is_number, row))
             ragged.append((line, len(row)))
     if ragged:
         line, found = ragged[0]
+        usual, times = Counter(count for _, count in ragged).most_common(1)[0]
+        if header and times > rows / 2:
+            given = (
+                f"most lines have {counted(usual, 'field')}, split by {DELIMITERS[delimiter]}s, and the first line has"
+            )
+            raise InvalidInput(message(name, f"{given} {width}", "delete the lines above the header"))
         given = f"line {line} has {counted(found, 'field')} and the first line has {width}, "
         given += f"split by {DELIMITERS[delimiter]}s"
         given += f", and {counted(len(ragged) - 1, 'more line')} of another length" if ragged[1:] else ""

@@ -303,10 +303,12 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
 
     def _refuse_without(self, absent: list[str], frame: Any) -> NoReturn:
         named = ", ".join(repr(name) for name in absent[:5]) + (", ..." if len(absent) > 5 else "")
-        near = get_close_matches(absent[0], sorted(set(frame.columns) - set(self.columns_)), n=1)
+        others = sorted(set(frame.columns) - set(self.columns_))
+        near = [one for one in others if one.lower() == absent[0].lower()] or get_close_matches(absent[0], others, n=1)
         advice = f"is {near[0]!r} meant to be {absent[0]!r}? " if near else ""
         advice += "give a table with the columns that the model was fitted on, in any order"
-        raise InvalidInput(message("TableEncoder", f"{len(absent)} of its columns are not there: {named}", advice))
+        given = f"{counted(len(absent), 'column')} of the fit {'are' if absent[1:] else 'is'} not there: {named}"
+        raise InvalidInput(message("TableEncoder", given, advice))
 
 
 def _unlike(plan: ColumnPlan, values: Any) -> list[str]:

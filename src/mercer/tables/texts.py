@@ -94,8 +94,12 @@ def date_form(texts: NDArray[Any]) -> tuple[str, str]:
         return "", ""
     swapped = fits[0].replace("%d", "%x").replace("%m", "%d").replace("%x", "%m")
     if swapped != fits[0] and swapped in fits:
-        both = [str(in_form(some[:1], form)[0])[:10] for form in (fits[0], swapped)]
-        return "", f"{str(some[0])!r} can be {both[0]} or {both[1]}"
+        both = [in_form(texts, form) for form in (fits[0], swapped)]
+        unlike = np.flatnonzero((both[0] != both[1]) & ~np.isnat(both[0]) & ~np.isnat(both[1]))
+        if not len(unlike):  # each day has the number of its month
+            return fits[0], ""
+        shown = [str(one[unlike[0]])[:10] for one in both]
+        return "", f"{str(texts[unlike[0]])!r} can be {shown[0]} or {shown[1]}"
     return fits[0], ""
 
 

@@ -205,6 +205,8 @@ def test_what_an_empirical_map_refuses():
             EmpiricalKernelMap(KERNEL, m).fit(X)
     with pytest.raises(InvalidInput, match="landmarks="):
         EmpiricalKernelMap(KERNEL, 5, landmarks="best").fit(X)
+    with pytest.raises(InvalidInput, match="landmarks='foo'; give"):  # of all rows, too
+        EmpiricalKernelMap(KERNEL, landmarks="foo").fit(X)
     for call in (lambda model: model.fit_transform(X), lambda model: model.fit(X).transform(X)):
         with pytest.raises(MemoryExceeded, match="features of 300 rows"):
             call(EmpiricalKernelMap(KERNEL, memory=100_000))

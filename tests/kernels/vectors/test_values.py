@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from contextlib import suppress
 from dataclasses import FrozenInstanceError, dataclass
 
 import numpy as np
@@ -11,22 +12,30 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 
 import mercer.kernels
-from mercer import SVC
+from mercer import SVC, RepairedKernel
 from mercer.errors import InvalidInput, NotAKernel
 from mercer.kernels import (
+    AllSubstrings,
     Cauchy,
     Constant,
     Function,
+    GappedKmer,
     Gaussian,
     Kernel,
+    Laplace,
     Linear,
     Matern,
+    Mismatch,
     Normalized,
     Polynomial,
     Power,
     Precomputed,
     Product,
     Scaled,
+    SetKernel,
+    Sigmoid,
+    Spectrum,
+    Subsequence,
     Sum,
     as_kernel,
     inf,
@@ -102,6 +111,24 @@ def test_copies_are_equal(copied, shape):
     assert other is not shape
     assert type(other) is type(shape)
     assert repr(other) == repr(shape)
+
+
+WITH_CHOICES = [
+    AllSubstrings(), GappedKmer(), Mismatch(), Spectrum(2), Spectrum(2, unit="word"), Subsequence(), Laplace(norm=1),
+    SetKernel(G), SetKernel(G, aggregate="sum"), Function(max), Function(max, mode="pair"),
+    RepairedKernel(Sigmoid(), "flip"),
+]  # fmt: skip
+
+
+def test_unpickled_kernels_with_choices_are_cloned():
+    """In a worker of a search with n_jobs; scikit-learn asks for the very object that was given."""
+    for kernel in WITH_CHOICES:
+        assert clone(pickle.loads(pickle.dumps(kernel))) == kernel
+    for name in mercer.kernels.__all__:  # those whose parameters have defaults
+        with suppress(TypeError, InvalidInput):
+            kernel = getattr(mercer.kernels, name)()
+            if isinstance(kernel, Kernel):
+                assert clone(pickle.loads(pickle.dumps(kernel))) == kernel
 
 
 def test_shapes_differ_from_each_other():

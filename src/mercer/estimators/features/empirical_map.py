@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from mercer.approx.landmarks import choose_landmarks
+from mercer.approx.landmarks import WAYS, choose_landmarks, refused_landmarks
 from mercer.estimators.features.feature_maps import _FeatureMap
 from mercer.gram import KernelOperator
 from mercer.operators.arrays import require_finite
@@ -118,6 +118,8 @@ class EmpiricalKernelMap(_FeatureMap):
         self._kernel_size(K)
         n = count(X)
         every = m is None and isinstance(self.landmarks, str)
+        if every and self.landmarks not in WAYS:
+            raise refused_landmarks(type(self).__name__, self.landmarks, n)
         report.memory_rows = 0 if every else K.copies
         kept = points_of(X).nbytes * min(m or n, n) // max(n, 1)
         report.plan(kept, f"EmpiricalKernelMap of {n} rows", "fewer components")

@@ -24,7 +24,7 @@ class PolynomialSketch(_FeatureMap):
     Parameters
     ----------
     kernel : Kernel or str, default "polynomial"
-        Linear, Polynomial, MonomialSum; sums, products, powers and multiples of these.
+        Linear, Polynomial, MonomialSum, Constant; sums, products, powers and multiples of these.
     n_components : int, default 100
         D; fewer are used if all monomials are fewer. With fewer than degrees, these share the same features.
     random_state : int, RandomState or None, default 0

@@ -63,4 +63,6 @@ def one_of(who: str, name: str, value: Any, choices: tuple[Any, ...]) -> Any:
     """The value, if it is one of the choices."""
     if isinstance(value, bool) or value not in choices:
         raise InvalidInput(message(who, f"{name}={value!r}", f"give one of {choices}"))
-    return choices[choices.index(value)]
+    choice = choices[choices.index(value)]
+    # scikit-learn's clone asks for the very object that was given, and an unpickled text is another one than ours.
+    return value if type(value) is type(choice) else choice

@@ -190,6 +190,8 @@ def min_sum(X: Any, Z: Any) -> Any:
 def chi2(X: Any, Z: Any) -> Any:
     """Σ (xᵢ − zᵢ)²/(xᵢ + zᵢ) for all pairs, where 0/0 = 0."""
     _needs_dense(X, "chi2")
+    if any(bool((rows < 0).any()) for rows in (X, Z)):
+        raise InvalidInput(message("pairing", "'chi2' of negative entries", "give counts or frequencies"))
 
     def term(x: Any, z: Any) -> Any:
         total = x + z

@@ -14,7 +14,7 @@ import numpy as np
 from mercer.errors import CannotTrace, message
 from mercer.kernels.symbolic.exactness import is_exact, rounds_nothing
 
-__all__ = ["BINARY", "LEAVES", "UNARY", "Expression", "constant", "node", "power", "tracing"]
+__all__ = ["BINARY", "LEAVES", "UNARY", "Expression", "constant", "leaves_of", "node", "nodes_of", "power", "tracing"]
 
 LEAVES = ("const", "param", "pairing", "self_x", "self_z")
 UNARY = ("neg", "exp", "log", "sqrt", "tanh", "sin", "cos", "abs")
@@ -391,6 +391,22 @@ _UFUNCS: dict[Any, Callable[..., Expression]] = {
     np.fabs: _op("abs"),
     np.positive: constant,
 }
+
+
+def leaves_of(expression: Expression) -> set[Expression]:
+    """The nodes without arguments, constants included."""
+    return {e for e in nodes_of(expression) if not e.args}
+
+
+def nodes_of(expression: Expression) -> set[Expression]:
+    """All different nodes."""
+    found, todo = set[Expression](), [expression]
+    while todo:
+        e = todo.pop()
+        if e not in found:
+            found.add(e)
+            todo += e.args
+    return found
 
 
 def power(base: Any, exponent: float) -> Any:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mercer.errors import InvalidInput, message
-from mercer.kernels.base import Array, Kernel
+from mercer.kernels.base import Array, Kernel, refuse_negative
 from mercer.kernels.parameters import checks
 from mercer.kernels.properties import Definiteness, Properties
 from mercer.kernels.symbolic.functions import exp, where
-from mercer.points import vectors_of
 
 __all__ = ["AdditiveChi2", "Chi2", "Dice", "Hamming", "Intersection", "Tanimoto"]
 
@@ -20,10 +18,7 @@ class _NonNegative(Kernel):
     """A kernel on rows without negative entries."""
 
     def check_data(self, X: Array) -> None:
-        values = vectors_of(X).values
-        if values.shape[0] and bool((values < 0).any()):
-            advice = "give counts or frequencies, or choose another kernel"
-            raise InvalidInput(message(type(self).__name__, "negative entries in the data", advice))
+        refuse_negative(type(self).__name__, X)
 
 
 @dataclass(frozen=True, repr=False)

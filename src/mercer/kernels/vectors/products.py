@@ -189,6 +189,23 @@ class Cosine(Kernel):
     def formula(self, pair: Any) -> Any:
         return pair.dot * _inverse(sqrt(pair.xx)) * _inverse(sqrt(pair.zz))
 
+    def block(self, X: Array, Z: Array) -> Array:
+        if np.float32 not in (getattr(X, "dtype", None), getattr(Z, "dtype", None)):
+            return super().block(X, Z)
+        # In float64, because float32 loses the squares of small rows.
+        wide = X.astype(np.float64)
+        values = super().block(wide, wide if Z is X else Z.astype(np.float64))
+        return values.astype(np.result_type(X.dtype, Z.dtype))
+
+    def diagonal(self, X: Array) -> Array:
+        X = self._rows(X)
+        if X.dtype != np.float32:
+            return super().diagonal(X)
+        out = np.empty(X.shape[0], X.dtype)
+        for part, rows in in_float64(X):
+            out[part] = super().diagonal(rows)
+        return out
+
     @property
     def properties(self) -> Properties:
         return Properties(Definiteness.POSITIVE_SEMIDEFINITE, bounded=True)
