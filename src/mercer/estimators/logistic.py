@@ -282,7 +282,8 @@ class KernelLogisticRegression(ScoreClassifier):
     def _prepared(self, K: KernelOperator, report: Report) -> tuple[Operator, np.ndarray]:
         """K, in memory if it fits, and F with FFᵀ ≈ K for the preconditioner."""
         n = K.shape[0]
-        rank = self._pivots(n, n)
+        each = min(n, int(K.product_work(1) / n) + 1) if K.is_narrow else n
+        rank = self._pivots(each, min(n, K.x.columns + 2) if K.is_narrow else n)  # with a constant and an intercept
         report.method = "Newton with conjugate gradients"
         operator = self._in_memory(K, self._iteration_bytes(n, rank), report, "fewer rows")
         with report.stage("preconditioner"):

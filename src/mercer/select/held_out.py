@@ -25,7 +25,7 @@ from mercer.solvers import (
     solve,
 )
 
-__all__ = ["Buffers", "Split", "held_out_bytes", "held_out_predictions"]
+__all__ = ["Buffers", "Split", "held_out_bytes", "held_out_predictions", "systems_are_solved_together"]
 
 Floats = NDArray[np.float64]
 
@@ -164,6 +164,11 @@ def held_out_predictions(
         if np.any(left):
             _by_cholesky(K, Y, split, alphas, np.flatnonzero(left), intercept, buffers, predicted)
     return out
+
+
+def systems_are_solved_together(n: int, splits: list[Split], shifts: int, sides: int) -> bool:
+    """Whether `held_out_predictions` solves the systems of all folds and λ together, with so many right-hand sides."""
+    return n > LARGE and not _one_decomposition_pays(n, splits, shifts, sides)
 
 
 def _one_decomposition_pays(n: int, splits: list[Split], shifts: int, sides: int) -> bool:

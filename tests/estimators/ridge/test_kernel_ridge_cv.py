@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 from sklearn.linear_model import RidgeCV
-from sklearn.metrics import balanced_accuracy_score
+from sklearn.metrics import balanced_accuracy_score, r2_score
 from sklearn.model_selection import KFold, LeaveOneOut, ShuffleSplit, TimeSeriesSplit
 from sklearn.preprocessing import StandardScaler
 
@@ -17,7 +17,7 @@ from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.estimators.ridge import least_squares, validated
 from mercer.kernels import Constant, Gaussian, Linear, Precomputed, Sigmoid, Spectrum
 from mercer.planning.machine import Machine
-from mercer.select import RidgeSpectrum
+from mercer.select import RidgeSpectrum, held_out
 from mercer.testing import assert_close
 from mercer.ways import spectral
 
@@ -541,3 +541,35 @@ def test_a_repair_that_would_see_rows_left_out_is_refused(cv):
         with pytest.raises(InvalidInput, match=r"repair would see.*KernelSearchCV"):
             KernelRidgeCV(one, [0.1], cv=cv).fit(X, y)
     assert KernelRidgeCV(RepairedKernel(Sigmoid(0.5, -1.0), "clip", X[:20]), [0.1], cv=cv).fit(X, y).alpha_ == 0.1
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("each", [False, True])
+def test_folds_of_many_rows_are_those_of_fits_without_them(monkeypatch, intercept, each):
+    """Their systems are solved together: the scores are those of an honest loop."""
+    monkeypatch.setattr(held_out, "LARGE", 60)
+    monkeypatch.setattr(held_out, "MANY", np.inf)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3))
+    Y = np.column_stack([np.sin(X[:, 0]), X[:, 1]]) + 0.2 * rng.normal(size=(90, 2))
+    alphas, folds = [1e-3, 0.1, 10.0], KFold(4, shuffle=True, random_state=0)
+    kernel, options = Gaussian(0.3), {"fit_intercept": intercept}
+    model = KernelRidgeCV(kernel, alphas, cv=folds, alpha_per_target=each, scoring="r2", **options).fit(X, Y)
+    assert "4 folds × 3 α, solved together" in model.report_.method
+    honest = [
+        [
+            r2_score(
+                Y[test], KernelRidge(kernel, a, **options).fit(X[train], Y[train]).predict(X[test]), multioutput=raw
+            )
+            for train, test in folds.split(X)
+        ]
+        for a in alphas
+        for raw in ["raw_values" if each else "uniform_average"]
+    ]
+    np.testing.assert_allclose(model.cv_results_["score"], np.mean(honest, axis=1), rtol=1e-6, atol=1e-6)
+    again = KernelRidge(kernel, model.alpha_, **options).fit(X, Y)
+    np.testing.assert_allclose(model.predict(X), again.predict(X), rtol=1e-9, atol=1e-9)
+    little = KernelRidgeCV(kernel, alphas, cv=folds, memory=240_000, **options).fit(X, Y)
+    weighted = KernelRidgeCV(kernel, alphas, cv=folds, **options).fit(X, Y, np.arange(1.0, 91.0))
+    for other in (little, weighted):
+        assert "together" not in other.report_.method

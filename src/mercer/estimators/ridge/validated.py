@@ -18,6 +18,7 @@ from mercer.mixins import ClassifierMixin, RegressorMixin
 from mercer.points import Space, count, rows_of, take
 from mercer.schemas import NON_NEGATIVE, Array, Record, Schema, Texts
 from mercer.select import RidgeInverse, Scorer, default_alphas
+from mercer.select.held_out import Split, held_out_bytes, held_out_predictions, systems_are_solved_together
 from mercer.ways.report import Report
 
 __all__ = ["GivenLabels", "GivenValues", "ValidatedLeastSquares", "Validation", "by_scorer"]
@@ -214,6 +215,11 @@ class ValidatedLeastSquares(RidgeEstimator):
         n, targets = task.Y.shape
         self._require_repair_of_others(self._as_kernel(kernel))
         K, report = self._begin(task.X, task.weights, kernel)
+        fits = self.solver == "auto" and held_out_bytes(n) <= report.room
+        if task.folds is not None and task.weights is None and fits:
+            splits = [Split(np.setdiff1d(np.arange(n), fold), fold) for fold in task.folds]
+            if systems_are_solved_together(n, splits, len(grid), targets + bool(self.fit_intercept)):
+                return self._tried_apart(task, splits, K, grid, report)
         self._require(RidgeInverse.answer_bytes(n, len(grid) * targets), "try fewer α", report)
         largest = max((len(fold) for fold in task.folds or []), default=0)
         if self.solver == "nystroem":
@@ -243,6 +249,24 @@ class ValidatedLeastSquares(RidgeEstimator):
         with report.stage("solve"):
             alphas = np.broadcast_to(grid[trial.chosen], targets)
             return replace(trial, dual=duals(inverse, K, task.Y, task.weights, alphas))
+
+    def _tried_apart(
+        self, task: Validation, splits: list[Split], K: KernelOperator, grid: np.ndarray, report: Report
+    ) -> _Trial:
+        """The scores from the systems of all folds and λ, which take less than a decomposition of K."""
+        self._require(held_out_bytes(len(task.Y)), "set cv=None", report)
+        report.method = f"{len(splits)} folds × {len(grid)} α, solved together"
+        with report.stage("kernel matrix"):
+            matrix = K.toarray()
+        with report.stage("validation"):
+            found = held_out_predictions(matrix, task.Y, splits, grid, intercept=bool(self.fit_intercept))
+            scores = np.full((len(grid), task.Y.shape[1]), np.nan)
+            known = np.all([np.isfinite(one).all(axis=(0, 2)) for one in found], axis=0)
+            if np.any(known):
+                each = [task.scorer(task.Y[s.test], one[:, known], None) for s, one in zip(splits, found, strict=True)]
+                scores[known] = np.mean(each, axis=0)
+        scores = scores if self.alpha_per_target else scores.mean(axis=1, keepdims=True)
+        return _Trial(self.kernel_, K, self.X_fit_, report, scores, None)
 
     def _validated(
         self, inverse: RidgeInverse, task: Validation, alphas: np.ndarray
