@@ -62,6 +62,9 @@ def test_a_word_that_only_held_out_rows_have_is_missing(tmp_path):
         assert "'tbd' as missing" in done.output
         assert mercer("predict", tmp_path / "m", tmp_path / "odd.csv", "--out", tmp_path / "p.csv").exit_code == 0
         assert pd.read_csv(tmp_path / "p.csv").iloc[:, 0].notna().all()
+        asked = ["--target", "y", "--methods", "ridge", "--kernel", "linear", "--folds", 3, "--repeats", 1]
+        done = mercer("compare", tmp_path / "odd.csv", *asked)
+        assert done.exit_code == 0, done.output
 
 
 def test_labels_and_categories_are_as_they_are_written(tmp_path):

@@ -83,9 +83,10 @@ def as_plain_numbers(
     pointed = [name for name in others if _in_thousandths(frame[name])] if decimal and not doubt else []
     if pointed and texts:
         known |= _grouped(texts(pointed))
-    decimal += [name for name, one in again.items() if one.comma_is_decimal and one.has(",")]
+    commaed = [name for name, one in again.items() if one.comma_is_decimal and one.has(",")]
+    commaed += [] if doubt else decimal
     thousands = [name for name, one in known.items() if one.between_thousands and (name in found or one.has("."))]
-    notes = [f"decimal commas in {_named(decimal)}"] if decimal and not doubt else []
+    notes = [f"decimal commas in {_named(commaed)}"] if commaed else []
     notes += [f"marks between thousands in {_named(thousands)}"] if thousands else []
     for sign in dict.fromkeys(one.sign for one in known.values() if one.sign):
         notes.append(f"the sign {sign} left out in {_named(name for name, one in known.items() if one.sign == sign)}")

@@ -41,7 +41,8 @@ class Plan:
 
 def compare(table: Path, prepared: dict[str, Any], plan: Plan) -> dict[str, Any]:
     """Compare, show the leaderboard, save the winner; the result as a JSON object."""
-    data = fitting.prepare(read_table(table, memory=plan.memory), seed=plan.seed, holdout=False, **prepared)
+    rows = read_table(table, memory=plan.memory, kept=fitting.labels(prepared.get("target")))
+    data = fitting.prepare(rows, seed=plan.seed, holdout=False, **prepared)
     tried = candidates(data, plan.methods, plan.kernels)
     part = sampled(data, plan.most, plan.seed)
     if len(part.y) < 4 * plan.folds:

@@ -147,7 +147,8 @@ def _encoded_anew(data: TrainingTable) -> TrainingTable:
     if not isinstance(data.encoder, TableEncoder):
         return replace(data, encoder=encoder.fit(data.training_frame))
     encoder.set_params(keep_text=data.has_texts)
-    return replace(data, encoder=encoder.fit(data.training_frame[data.encoder.columns_]))
+    encoder.fit(data.training_frame[data.encoder.columns_])
+    return replace(data, encoder=encoder.knowing(data.frame, data.table.marks))
 
 
 def _trial(
