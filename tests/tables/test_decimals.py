@@ -228,6 +228,17 @@ def test_a_point_that_does_not_stand_between_thousands_is_refused_where_the_fit_
         read_table(path, like=encoder.written)
 
 
+def test_a_doubt_of_a_later_table_is_about_its_new_columns_alone(tmp_path):
+    encoder = fitted(tmp_path, EUROPEAN)
+    path = tmp_path / "later.csv"
+    path.write_text("dose;cells;new\n3,5;850;1,234\n4,5;8.317;5,678\n")
+    table = read_table(path, like=encoder.written)
+    assert table.frame["dose"].tolist() == [3.5, 4.5]
+    assert table.frame["new"].tolist() == ["1,234", "5,678"]
+    assert "decimal commas in dose" in table.notes
+    assert sum(note.startswith("new: text, for '1,234'") for note in table.notes) == 1
+
+
 def test_percent_that_a_later_table_has_not_is_said(tmp_path):
     encoder = fitted(tmp_path, "share;k\n" + "".join(f"{k} %;{k % 3}\n" for k in range(30)))
     assert encoder.written["share"] == "%"
@@ -285,6 +296,13 @@ def test_iso_dates_are_read_whatever_the_form_of_the_fit():
     texts = pd.DataFrame({"d": ["2023-02-01", "02.02.2023"]})
     dates = encoder.transform(pd.DataFrame({"d": pd.to_datetime(["2023-02-01", "2023-02-02"])}))
     np.testing.assert_array_equal(encoder.transform(texts), dates)
+
+
+def test_only_a_text_is_nearly_numbers():
+    days = pd.Series(pd.date_range("2024-01-01", periods=60))
+    assert infer_task(pd.Series([f"{k / 7:.3f}" for k in range(59)] + ["err"]))[0] == "regression"
+    for target in (days, days.dt.strftime("%Y-%m-%d"), pd.Series(["a", "b"] * 30, dtype="category"), days > days[9]):
+        assert infer_task(target)[0] == "classification"
 
 
 def test_decimal_commas_in_quotes_where_commas_delimit(tmp_path):

@@ -80,7 +80,7 @@ def opened(path: Path, target: str | None, columns: str | None, drop: str | None
     kept_columns = list(data.encoder.columns_)
     code += [f"rest, target = table.split({data.target!r})", f"frame = rest.frame[{kept_columns!r}]"]
     code += [f"y = as_target({data.target!r}, target, {data.task!r})", f"held = holdout_rows(y, {data.task!r}, seed=0)"]
-    code += ["X = np.asarray(TableEncoder().fit(frame[~held]).transform(frame), float)"]
+    code += ["X = np.asarray(TableEncoder().fit(frame[~held]).knowing(frame).transform(frame), float)"]
     command += ["--target", data.target, "--task", data.task] if command else []
     command += ["--columns", columns] if command and columns else []
     command += ["--drop", drop] if command and drop else []

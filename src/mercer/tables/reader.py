@@ -130,8 +130,9 @@ def read_table(
     The delimiter is the comma, semicolon, tab, bar or space that splits all lines into equally many fields. A first
     line of numbers only is not a header; the columns are then c1, c2, .... Empty fields, NA, NaN, null, None, N/A and ?
     are missing. Infinite numbers are missing too, with a note. Numbers may have marks between thousands, and the sign
-    of a currency or of percent if all numbers of the column have it; if the delimiter is not a comma, the comma may be
-    the decimal one. A note says what was found. Space-delimited numbers are plain.
+    of a currency or of percent if all numbers of the column have it; the comma may be the decimal one if it is not the
+    delimiter, or in quotes where it cannot separate thousands. A note says what was found. Space-delimited numbers are
+    plain.
 
     In svmlight files the target is `label`, and the features are named by their indices, f1, f2, .... In FASTA files
     the header line is `label`, and the other column is `sequence`. A file that ends in .txt, and whose lines no

@@ -89,8 +89,8 @@ def _is_nearly_numbers(target: Any) -> bool:
     """Whether a text is numbers with a few odd words, too many different ones to be classes."""
     import pandas as pd
 
-    if pd.api.types.is_bool_dtype(target.dtype):
-        return False
+    if not (pd.api.types.is_object_dtype(target.dtype) or pd.api.types.is_string_dtype(target.dtype)):
+        return False  # numbers that pandas makes of dates are counts of units
     good = pd.to_numeric(target, errors="coerce").notna()
     return bool(good.mean() >= MOSTLY_NUMBERS and target[good].nunique() > FEW)
 
