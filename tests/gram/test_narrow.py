@@ -258,7 +258,7 @@ def test_ridge_on_columns_of_unequal_size_says_how_exact_it_is(rng, n, alpha, ki
 @pytest.mark.parametrize("n", [60, 700])
 def test_ridge_that_float64_cannot_solve_is_refused(rng, n, kind):
     """ε tr K/α is above 10⁴, so that every residual is rounding. K + αI is definite, which is not the reason then."""
-    with pytest.raises(InvalidInput, match="or scale columns"):
+    with pytest.raises(InvalidInput, match=r"alpha = .*; raise alpha, or centre and scale columns"):
         KernelRidge("linear", alpha=1e-8, fit_intercept=True).fit(*unequal(rng, n, kind))
 
 

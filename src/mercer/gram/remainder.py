@@ -9,12 +9,17 @@ from mercer.gram.operator import KernelOperator
 from mercer.numerals import counted
 from mercer.points import Points
 
-__all__ = ["lost_when_centred"]
+__all__ = ["TO_KEEP_DIGITS", "lost_when_centred"]
 
 SAMPLE = 32
 """The number of rows in the sample."""
 LOST = 1e-4
 """The relative rounding error of centred kernel values above which `lost_when_centred` warns."""
+TO_KEEP_DIGITS = (
+    "subtract the mean of each column (scikit-learn's StandardScaler), "
+    'or choose the kernel\'s parameters by the rows (gamma="scale")'
+)
+"""What to do where values are so much larger than their differences."""
 
 
 def lost_when_centred(K: KernelOperator, who: str) -> str | None:
@@ -54,9 +59,7 @@ def lost_when_centred(K: KernelOperator, who: str) -> str | None:
     digits = int(-np.log10(share)) if share < 1 else 0
     kept = counted(digits, "digit") if digits else "no digit"
     differ = f"differ by {max(apart, 0.0):.1e} between rows, of which float64 keeps {kept}"
-    do = "subtract the mean of each column (scikit-learn's StandardScaler), "
-    do += 'or choose the kernel\'s parameters by the rows (gamma="scale")'
-    return message(who, f"kernel values of {size:.1e} that {differ}", do)
+    return message(who, f"kernel values of {size:.1e} that {differ}", TO_KEEP_DIGITS)
 
 
 def _equal(points: Points) -> bool:

@@ -59,13 +59,13 @@ def test_all_rows_as_landmarks_are_the_exact_method(weighted, data):
 
 def test_few_landmarks_are_close_and_carry_the_transform(digits):
     X, y, new, truth = digits
-    exact = KernelDiscriminantAnalysis(Gaussian(0.02)).fit(X, y)
-    model = KernelDiscriminantAnalysis(Gaussian(0.02), solver="nystroem", n_landmarks=200).fit(X, y)
+    exact = KernelDiscriminantAnalysis(Gaussian(0.02), delta=0.1).fit(X, y)
+    model = KernelDiscriminantAnalysis(Gaussian(0.02), delta=0.1, solver="nystroem", n_landmarks=200).fit(X, y)
     assert len(model.X_fit_) == len(model.dual_coef_) == 200
     assert model.score(new, truth) > exact.score(new, truth) - 0.03
     angles = []
     for m in (100, 300, 450):
-        found = KernelDiscriminantAnalysis(Gaussian(0.02), solver="nystroem", n_landmarks=m).fit(X, y)
+        found = KernelDiscriminantAnalysis(Gaussian(0.02), delta=0.1, solver="nystroem", n_landmarks=m).fit(X, y)
         angles.append(scipy.linalg.subspace_angles(exact.transform(new), found.transform(new)).mean())
     assert 0 < angles[2] < angles[1] < angles[0]
     assert_close(np.diag(model.dual_coef_.T @ Gaussian(0.02)(model.X_fit_) @ model.dual_coef_), 1.0, rtol=1e-6)

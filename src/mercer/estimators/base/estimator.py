@@ -55,7 +55,7 @@ FLOATS = (np.float64, np.float32)
 SMALL_ROUNDING = 1e-6
 """The largest relative residual that is a note, and no warning, where float64 carries no less: of (K + αI) a = y it is
 the share of y by which predictions of the training rows are off."""
-AGAINST_ROUNDING = "raise alpha, or scale columns and rows that are far larger than others"
+AGAINST_ROUNDING = "raise {}, or centre and scale columns and rows that are far larger than others"
 """What to do where K is so large beside α that float64 loses the solution."""
 
 
@@ -445,7 +445,8 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         elif not solution.converged:
             why, do = f"not {tolerance:.0e}", self._advice(solution.status)
             if report.residual <= rounding:
-                why, do = "and float64 carries no less: K is too large for α", AGAINST_ROUNDING
+                why = f"and float64 carries no less: K is too large beside {self.penalty}"
+                do = AGAINST_ROUNDING.format(self.penalty)
             given = f"{report.method} ended with a relative residual of {report.residual:.1e}, {why}"
             report.warnings.append(message(type(self).__name__, given, do))
             warn(report.warnings[-1], ConvergenceWarning)

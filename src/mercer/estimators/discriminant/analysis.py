@@ -76,11 +76,12 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     n_components : int or None, default None
         How many directions, at most c − 1 (None: all that separate anything). The classifier sees only these.
     delta : float, "auto", "loo" or None, default "auto"
-        δ > 0. "loo" is the one of 25 values from 1e-6 to 1e2 times tr(K)/n with the smallest leave-one-out error of the
-        regression below, by one eigendecomposition; "auto" the largest of them with an error at most 0.5 % above that,
-        on at most 500 rows, drawn in the proportions of the classes (fewer if the memory holds fewer), which takes at
-        most as long as the rest of the fit. None is 0.01 · tr(K)/n. On the tables of docs/defaults.md "auto" errs less
-        than None by up to 7 points (Adult), and more by at most 0.6 (Satellite).
+        δ > 0. "loo" is the one of 25 values from 1e-6 to 1e2 times tr(K̃)/n, the mean ‖φ(x) − μ‖², with the smallest
+        leave-one-out error of the regression below, by one eigendecomposition; "auto" the largest of them with an error
+        at most 0.5 % above that, on at most 500 rows, drawn in the proportions of the classes (fewer if the memory
+        holds fewer), which takes at most as long as the rest of the fit. None is 0.01 · tr(K̃)/n of such rows. On the
+        tables of docs/defaults.md "auto" errs less than None by up to 7 points (Adult), and more by at most 1.1
+        (letters). None of them is below 1e6 ε tr(K), where rounding would decide, with a warning if that is much.
     solver : {"auto", "regression", "eigen", "nystroem"}, default "auto"
         Two ways to the same answer: "regression" is one solve with c right-hand sides, "eigen" the dense generalised
         eigenproblem, some hundred times the work. "nystroem" is the problem in the features of landmarks, O(n m²), and

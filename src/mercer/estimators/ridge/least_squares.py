@@ -147,8 +147,8 @@ class RidgeEstimator(Compressible):
         failed = solution.status in (Status.NOT_POSITIVE_DEFINITE, Status.BREAKDOWN)
         definite = least > 0 and self.kernel_.properties.definiteness.is_mercer
         if (failed and definite) or (solution.status is Status.STALLED and not solution.residual < USELESS):
-            given = f"α = {least:.3g} beside a sum of k(x, x) of {trace:.3g}, which float64 cannot solve"
-            raise InvalidInput(message(type(self).__name__, given, AGAINST_ROUNDING))
+            given = f"{self.penalty} = {least:.3g} beside a sum of k(x, x) of {trace:.3g}, which float64 cannot solve"
+            raise InvalidInput(message(type(self).__name__, given, AGAINST_ROUNDING.format(self.penalty)))
         if failed or solution.status is Status.NOT_FINITE:
             how = solution.status.name.lower().replace("_", " ")
             given = f"K + αI with α = {least:.3g} has no solution ({how})"
