@@ -243,6 +243,15 @@ def test_power():
     assert circle.p_value == 1 / 200
 
 
+def test_where_rounding_alone_makes_p_one_it_is_said():
+    """Terms of 10²⁵ whose sums may be off by 10¹², beside statistics of 10¹¹: p = 1, once without a word."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(60, 3)) + 1e6, rng.normal(size=(50, 3)) + 1e6 + 0.3
+    with pytest.warns(UserWarning, match="mmd_test: kernel values of .* that differ by .* subtract the mean"):
+        assert mmd_test(X, Y, "polynomial(degree=2)", n_permutations=99).p_value == 1.0
+    assert mmd_test(X - 1e6, Y - 1e6, "polynomial(degree=2)", n_permutations=99).p_value < 0.5
+
+
 def test_samples_that_are_all_the_same_are_no_evidence():
     same = np.ones((5, 2))
     assert mmd_test(same, same).p_value == 1.0

@@ -22,7 +22,7 @@ TO_KEEP_DIGITS = (
 """What to do where values are so much larger than their differences."""
 
 
-def lost_when_centred(K: KernelOperator, who: str) -> str | None:
+def lost_when_centred(K: KernelOperator, who: str, most: float = LOST) -> str | None:
     r"""A message if float64 keeps too few digits of k(x, z) less its mean, else None.
 
     It compares the means of k(x, x) and of ½‖φ(x) − φ(z)‖² over a sample. Rows far from the origin, such as times in
@@ -34,6 +34,8 @@ def lost_when_centred(K: KernelOperator, who: str) -> str | None:
     K : KernelOperator of shape (n, n)
     who : str
         The caller, which the message names.
+    most : float
+        The largest relative rounding error of centred values that is no loss.
 
     Examples
     --------
@@ -54,7 +56,7 @@ def lost_when_centred(K: KernelOperator, who: str) -> str | None:
     own = values.diagonal()
     size, apart = float(abs(own).mean()), float(own.mean() - values.mean())
     share = float(np.finfo(np.float64).eps) * size / max(apart, np.finfo(np.float64).tiny)
-    if share < LOST or not np.isfinite(share) or not np.ptp(values) or _equal(some):
+    if share < most or not np.isfinite(share) or not np.ptp(values) or _equal(some):
         return None
     digits = int(-np.log10(share)) if share < 1 else 0
     kept = counted(digits, "digit") if digits else "no digit"

@@ -23,6 +23,9 @@ Floats = NDArray[np.float64]
 EQUAL = 1e-10
 """Statistics within this share of the largest one count as equal, so that rounding does not lower a p-value."""
 
+DECIDES = 0.1
+"""The share of a statistic's spread from which a bound on its rounding may decide a test."""
+
 
 @dataclass(frozen=True, eq=False)
 class TestResult:
@@ -70,7 +73,12 @@ def rounding(K: KernelOperator, size: float) -> float:
 
     If many rows are equal, statistics differ by such errors only.
     """
-    return float(size * (8 + 2 * K.shape[0]) * np.finfo(np.float64).eps)
+    return float(size * _roundings(K.shape[0]) * np.finfo(np.float64).eps)
+
+
+def _roundings(n: int) -> int:
+    """The number of roundings of an entry and of a sum of n of them."""
+    return 8 + 2 * n
 
 
 def checked_count(who: str, name: str, value: Any, least: int = 1) -> int:
@@ -91,10 +99,11 @@ def sample_kernel(who: str, kernel: Any) -> Kernel:
 def sampled(who: str, kernel: Kernel, X: Any) -> KernelOperator:
     """The kernel matrix of a sample, in float64, because statistics are differences of its sums.
 
-    Warns if rounding dominates these differences.
+    Warns if rounding dominates these differences, or a bound on it, by which p would be 1.
     """
     K = KernelOperator(kernel, X, dtype=np.float64)
-    lost = lost_when_centred(K, who)
+    n = max(K.shape[0], 1)  # by chance a statistic is one n-th of the values' spread
+    lost = lost_when_centred(K, who, DECIDES / (n * _roundings(n)))
     if lost:
         warn(lost)
     return K
