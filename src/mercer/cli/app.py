@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from difflib import get_close_matches
@@ -114,7 +115,10 @@ def _mistaken(error: Any, args: list[str], command: str) -> tuple[str, str]:
     """What is wrong with the options, and what may be meant; only an option that is near is suggested."""
     option = getattr(error, "option_name", None)
     if option is None or not hasattr(error, "possibilities"):
-        return error.format_message().rstrip("."), ""
+        given, context = error.format_message().rstrip("."), getattr(error, "ctx", None)
+        extra = re.search(r"extra argument(?:\(s\))? \((\S+)\)$", given)
+        aims = context is not None and any("--target" in one.opts for one in context.command.params)
+        return given, f"write --target {extra[1]} if it is the target; " if extra and aims else ""
     near = get_close_matches(option, error.possibilities or (), n=1, cutoff=0.7)
     value = next((one for one in args[1:] if one.startswith(option) and not one.startswith("--")), None)
     meant = f"did you mean {near[0]}? " if near else ""
