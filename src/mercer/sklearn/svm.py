@@ -106,7 +106,10 @@ class Machine(Face, BaseLibSVM):
             options["solver"] = "exact"
         if self._by_class:
             options["probability"] = self._effective_probability
-        return self._ours(kernel=self._kernel(), tol=self.tol, max_iter=self.max_iter, **options)
+        machine = self._ours(kernel=self._kernel(), tol=self.tol, max_iter=self.max_iter, **options)
+        if self._by_class:
+            machine.weighs_probabilities = False
+        return machine
 
     def _take(self, machine: Any, X: Any) -> None:
         """scikit-learn's attributes: the first of two classes is LIBSVM's positive one."""

@@ -142,12 +142,30 @@ def test_precomputed_rows_in_any_order(machine, landmarks):
         stored.set_params(landmarks=[0, 1]).fit(KERNEL(rows), y, weights)
 
 
-def test_weights_and_paths():
+@pytest.mark.parametrize("C", [0.01, 1.0])
+def test_a_row_of_weight_2_is_two_rows_also_for_the_intercept(C):
+    """Its penalty was of the number of rows, and of ‖φ‖² without weights: decisions were 0.02 off."""
     weights = np.arange(150) % 3
-    one = landmark_svc(landmarks=X[::4], tol=1e-8)
+    one = landmark_svc(landmarks=X[::4], tol=1e-7).set_params(C=C)
     weighted = one.fit(X, Y == 1, weights).decision_function(X)
     repeated = one.fit(np.repeat(X, weights, axis=0), np.repeat(Y == 1, weights)).decision_function(X)
-    np.testing.assert_allclose(weighted, repeated, atol=0.05)
+    np.testing.assert_allclose(weighted, repeated, atol=1e-3)
+    scaled = one.set_params(C=C * 1e-4).fit(X, Y == 1, weights * 1e4).decision_function(X)
+    np.testing.assert_allclose(scaled, weighted, atol=1e-3)
+
+
+@pytest.mark.parametrize("random_state", [None, np.random.RandomState(0), 1.5, "a", -1])
+@pytest.mark.parametrize("solver", ["nystroem", "exact"])
+def test_the_seed_is_that_of_all_estimators(random_state, solver):
+    machine = SVC(solver=solver, n_landmarks=10, random_state=random_state)
+    if random_state is None or isinstance(random_state, np.random.RandomState):
+        assert machine.fit(X, Y).score(X, Y) > 0.8
+        return
+    with pytest.raises(InvalidInput, match="random_state"):
+        machine.fit(X, Y)
+
+
+def test_paths():
     models = landmark_svc().path(X, Y, [1.0, 10.0])
     assert [model.C for model in models] == [1.0, 10.0]
     assert all(model.restricted_ for model in models)

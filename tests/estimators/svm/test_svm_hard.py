@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn import svm
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 
 from mercer import SVC, SVR, NuSVC, NuSVR, OneClassSVM
@@ -188,6 +189,53 @@ def test_16_weights_of_all_sizes():
     weighted.fit(X, Y, sample_weight=weights)
     assert weighted.report_.residual <= 1e-3
     assert not np.array_equal(weighted.decision_function(X), model.decision_function(X))
+
+
+@pytest.mark.parametrize("size", [1e-5, 1e-2, 1e3])
+@pytest.mark.parametrize("machine", [OneClassSVM(nu=0.2), NuSVC(nu=0.4), NuSVC(nu=0.4, class_weight={0: 0.5, 1: 0.5})])
+def test_the_size_of_all_weights_does_not_matter_where_no_loss_has_a_cost(machine, size):
+    """m − M is as large as the weights, so that with small ones the start met the tolerance: 18 % of wrong labels."""
+    rows, new = (np.random.default_rng(seed).normal(size=(n, 3)) for seed, n in ((0, 800), (1, 1000)))
+    y = None if isinstance(machine, OneClassSVM) else rows[:, 0] + rows[:, 1] ** 2 > 1
+    exact = clone(machine).set_params(tol=1e-9).fit(rows, y)
+    machine = clone(machine).fit(rows, y, sample_weight=np.full(800, size))
+    assert machine.fit_status_ == 0
+    assert np.mean(machine.predict(new) != exact.predict(new)) < 0.005
+
+
+def test_a_small_margin_is_found():
+    """ν is small and so is ρ, which m − M hid: "no margin", and decisions that were not divided by it."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(900, 4))
+    y = np.sin(2 * rows[:, 0]) + 0.4 * rng.normal(size=900) > 0
+    for nu in (0.02, 0.05):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = NuSVC(nu=nu, kernel=Gaussian(0.3)).fit(rows, y).decision_function(rows)
+        exact = svm.NuSVC(nu=nu, gamma=0.3, tol=1e-8).fit(rows, y).decision_function(rows)
+        np.testing.assert_allclose(found, exact, atol=0.01 * np.abs(exact).max())
+
+
+def test_where_there_is_no_margin_the_fit_ends_and_says_so():
+    rows, y = np.random.default_rng(0).normal(size=(300, 4)), np.arange(300) % 2
+    with pytest.warns(ConvergenceWarning, match="finds no margin between two classes; raise nu"):
+        NuSVC(nu=0.3).fit(np.vstack([rows, rows]), np.r_[y, 1 - y])
+
+
+# ---- probabilities --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("machine", [SVC(probability=True), NuSVC(nu=0.4, probability=True)])
+def test_probabilities_do_not_depend_on_the_size_of_all_weights(machine):
+    """Platt's targets counted weights of 1/n as n-ths of rows, and all probabilities went to one half."""
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(300, 2))
+    y = (rows[:, 0] + 0.5 * rng.normal(size=300) > 0.5).astype(int)
+    whole = clone(machine).fit(rows, y).predict_proba(rows)
+    if isinstance(machine, SVC):
+        machine = machine.set_params(C=300.0)
+    part = clone(machine).fit(rows, y, sample_weight=np.full(300, 1 / 300)).predict_proba(rows)
+    np.testing.assert_allclose(part, whole, atol=2e-3)
 
 
 # ---- matrices -------------------------------------------------------------------------------------------------------

@@ -35,16 +35,16 @@ GAP = 10.0
 """Tolerance of the relative duality gap, over `tol`. With 300 landmarks on letter and 500 on USPS the test errors for
 gaps of 0.1, 0.01 and 0.003 were within 0.2 points of one another: the error of the landmarks is much larger."""
 FREE = 100.0
-"""nC s² at least, so that the penalty of an intercept near 1 is small beside the losses, too, where K or C is small."""
+"""C s² Σ wᵢ at least: the penalty of an intercept near 1 is small beside the losses, too, where K or C is small."""
 TOO_MUCH = 0.5
 """A share of the trace of K that the landmarks leave out, beyond which the answer may be worthless."""
 
 
 class LandmarkMachine(SupportVectorMachine):
-    """min ½‖f‖² + b²/2s² + C Σᵢ wᵢ ℓᵢ(f(xᵢ) + b) over f in the span of m landmarks, s² = max(mean ‖φ‖², 100/nC).
+    """min ½‖f‖² + b²/2s² + C Σ wᵢ ℓᵢ(f(xᵢ) + b) over f in the span of m landmarks, s² = max(mean ‖φ‖², 100/C Σ wᵢ).
 
-    So b = 1 costs ½ of the mean of ‖φ‖² and at most nC/200, a small share of the losses: a larger s² would be nearer to
-    no penalty, and take more passes (three times as many for ten times s²).
+    Means are weighted. So b = 1 costs ½ of the mean of ‖φ‖² and at most C Σ wᵢ/200, a small share of the losses. A
+    larger s² would be nearer to no penalty, and take more passes (three times as many for ten times s²).
 
     f(x) = ⟨w, φ(x)⟩ with φ(x) = K_mm^(−½) k_m(x): a linear machine on explicit features, of which b is a constant one.
     """
@@ -52,7 +52,7 @@ class LandmarkMachine(SupportVectorMachine):
     solver: str
     n_landmarks: int | None
     landmarks: Any
-    random_state: int
+    random_state: Any
 
     def _matrix(self, K: KernelOperator, report: Report, target: np.ndarray) -> Operator:
         """The matrix of the solver. On landmarks it is K itself, and at most m of its columns are used."""
@@ -70,6 +70,7 @@ class LandmarkMachine(SupportVectorMachine):
     def _check_method(self) -> None:
         self._checked_choice("solver", "auto", "exact", "nystroem")
         self._count_or_none("n_landmarks")
+        self._seed()  # refuses a bad random_state, though the exact method draws nothing
 
     def _solve(self, data: Training, start: np.ndarray | None = None) -> Self:
         if not self.restricted_:
@@ -88,7 +89,7 @@ class LandmarkMachine(SupportVectorMachine):
         passes = PASSES if self.max_iter == -1 else int(self.max_iter)
         with report.stage("optimisation"):
             solution = solve(
-                DualCoordinateDescent(GAP * self._checked_number("tol"), passes, int(self.random_state)), problem
+                DualCoordinateDescent(GAP * self._checked_number("tol"), passes, self._seed()), problem
             )
         w, scale = solution.x.w, float(features[0, -1])
         self._read_landmarks(landmarks, w[:, :-1] @ root, w[:, -1] * scale + centre)
@@ -106,9 +107,8 @@ class LandmarkMachine(SupportVectorMachine):
         """The landmarks, K_mm^(−½), and the features of all rows with a constant one."""
         K, dtype = data.K, np.float64 if wide else np.float32
         with report.stage("landmarks"):
-            seed = int(self.random_state)
             how = self._landmarks_among(data.order)
-            _, landmarks = choose_landmarks(type(self).__name__, how, K, K.X, m, seed, POOL * m)
+            _, landmarks = choose_landmarks(type(self).__name__, how, K, K.X, m, self._seed(), POOL * m)
             if self.kernel_.space.numbered:
                 among, entries = np.asarray(K.block(landmarks, landmarks)), K.X.dtype
             else:
@@ -122,7 +122,8 @@ class LandmarkMachine(SupportVectorMachine):
             features = K.x.scratch((K.shape[0], len(root) + 1), dtype)
             between.features(root, out=features[:, :-1])
             squares = np.einsum("ij,ij->i", features[:, :-1], features[:, :-1], dtype=np.float64)
-            features[:, -1] = np.sqrt(max(float(squares.mean()), FREE / (len(features) * self._checked_number("C"))))
+            least = FREE / (float(data.weights.sum()) * self._checked_number("C"))
+            features[:, -1] = np.sqrt(max(float(np.average(squares, weights=data.weights)), least))
         own = np.asarray(K.diagonal(), np.float64)
         lost = max(1 - float(squares.sum() / own.sum()), 0.0) if own.sum() > 0 else 0.0
         report.method = f"{counted(len(root), 'landmark')}, dual coordinate descent on their Nyström features"

@@ -92,7 +92,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         return self._solve(self._prepare(X, order, np.zeros(len(order)), weights[order]))
 
     def _unit(self, data: Training) -> float:
-        return kernel_unit(data)
+        return kernel_unit(data, data.weights)
 
     def _family(self, data: Training) -> DualBatch:
         n = len(data.order)

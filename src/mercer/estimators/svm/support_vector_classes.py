@@ -56,6 +56,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     probability: bool
     calibration_: np.ndarray
     multi_class: str = "ovo"
+    weighs_probabilities: bool = True
+    """Whether sigmoids are fitted to weighted rows. LIBSVM's are not."""
 
     # ---- fit ---------------------------------------------------------------------------------------------------------
 
@@ -244,8 +246,10 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         self.__dict__.pop("calibration_", None)
         if not self.probability:
             return self
-        label = data.target
-        weights = data.weights * self.class_weight_[label]
+        label, weights = data.target, np.ones(len(data.target))
+        if self.weighs_probabilities:
+            weights = data.weights * self.class_weight_[label]
+            weights *= max(len(weights) / float(weights.sum()), 1.0)  # weights of 1/n are no n-th of a row to Platt
         with self.report_.stage("cross-fitting"):
             decisions = self._cross_fitted(data)
             questions = enumerate(self._questions(label))

@@ -40,6 +40,10 @@ SMALL = 500
 """Rows up to which K is stored in float64 and the problem solved on to rounding, which takes next to nothing."""
 SHARPER = 1e-10
 """The tolerance for a small problem that is solved on, relative to `tol`."""
+SHARPENED = 2
+"""How often a machine whose answer wants it is solved on, to a hundredth of the tolerance."""
+PATIENT = 300
+"""Pairs for each variable after which solving on is given up, and the answer stays what it was."""
 MOST_VISITS = 2_000_000
 """Entries that it may visit then: many turns of `SMO`, after each of which it may go to a face."""
 SOON = 3
@@ -202,7 +206,18 @@ class SupportVectorMachine(Compressible):
         with report.stage("optimisation"):
             room = int(COUNTED_SHARE * report.room)
             at_once = isinstance(data.A, Dense) or self._in_parts(data.K, data.target, data.A.dtype, room)
-            solution = self._at_once(family, solver) if at_once else self._by_parts(family, solver)
+            way = self._at_once if at_once else self._by_parts
+            solution = way(family, solver)
+            for _ in range(SHARPENED):
+                if not solution.converged or not self._wants_sharper(family, solution.x):
+                    break
+                taken = solution.state.iterations.max()
+                most = min(PATIENT * len(data.order), np.inf if solver.max_iter is None else solver.max_iter - taken)
+                sharper = replace(solver, tol=solver.tol / 100, max_iter=int(most))
+                further = way(replace(family, start=solution.x.beta), sharper)
+                if not further.converged:
+                    break
+                solver, solution = replace(solver, tol=sharper.tol), _after(solution, further)
             wide = data.K.shape[0] ** 2 * (4 + 8)
             low_precision = family.A.dtype == np.float32
             if solution.status is Status.STALLED and low_precision and wide <= report.room:
@@ -214,6 +229,10 @@ class SupportVectorMachine(Compressible):
         data.K.release()
         self._read(data, family, solution.x)
         return self
+
+    def _wants_sharper(self, family: DualBatch, x: DualPoint) -> bool:
+        """Whether `tol`, which the answer meets, is too coarse for it."""
+        return False
 
     def _calibrate(self, data: Training) -> Self:
         """Called after a fit; classifiers fit their probabilities here."""
@@ -245,9 +264,8 @@ class SupportVectorMachine(Compressible):
         self.report_.notes.append(f"after {first} steps on working sets K was stored")
         self.report_.plan(n * n * item, type(self).__name__, "use fewer rows")
         rest = replace(solver, max_iter=None if most is None else most - (first or 0))
-        further = solve(rest, replace(part, A=Dense(part.A.toarray(), symmetric=True), start=solution.x.beta))
-        state = replace(further.state, iterations=solution.state.iterations + further.state.iterations)
-        return replace(further, state=state)
+        stored_part = replace(part, A=Dense(part.A.toarray(), symmetric=True), start=solution.x.beta)
+        return _after(solution, solve(rest, stored_part))
 
     def _set_size(self, n: int, item: int, dear: bool) -> int:
         """Variables of a working set, whose matrix takes a quarter of the budget, or their rows an eighth."""
@@ -267,9 +285,7 @@ class SupportVectorMachine(Compressible):
             return replace(exact, status=Status.CONVERGED)
         if steps == solver.max_iter:
             return exact
-        further = solve(solver, replace(family, start=exact.x.beta))
-        state = replace(further.state, iterations=exact.state.iterations + further.state.iterations)
-        return replace(further, state=state)
+        return _after(exact, solve(solver, replace(family, start=exact.x.beta)))
 
     def _account_for(self, data: Training, family: DualBatch, solution: Solution[Any], tol: float) -> None:
         """Write the solver's outcome into the report; warn if it did not converge."""
@@ -382,9 +398,16 @@ class SupportVectorMachine(Compressible):
         raise NotImplementedError
 
 
-def kernel_unit(data: Training) -> float:
-    """The mean |k(x, x)|, at most 1: the scale of m and M if the dual has no linear term."""
-    return float(np.mean(np.abs(data.exact.diagonal()), dtype=np.float64).clip(np.finfo(float).tiny, 1.0))
+def kernel_unit(data: Training, weights: np.ndarray) -> float:
+    """The scale of m and M if the dual has no linear term: the mean |k(x, x)| times the mean weight, each at most 1."""
+    size = float(np.mean(np.abs(data.exact.diagonal()), dtype=np.float64))
+    return max(min(size, 1.0) * min(float(np.mean(weights)), 1.0), np.finfo(np.float64).tiny)
+
+
+def _after(before: Solution[Any], further: Solution[Any]) -> Solution[Any]:
+    """The further solution, with the steps of the one that it began from."""
+    iterations = before.state.iterations + further.state.iterations
+    return replace(further, state=replace(further.state, iterations=iterations))
 
 
 def filled(bounds: np.ndarray, total: float) -> np.ndarray:

@@ -17,6 +17,8 @@ __all__ = ["SVC", "NuSVC"]
 
 ROUNDING = 1e-12
 """By how much a sum of weights may be beyond what it must be, relatively."""
+OF_MARGIN = 0.01
+"""The share of a margin that m − M may be: margins are small where ν is, and `tol` knows nothing of them."""
 
 
 class SVC(LandmarkMachine, SupportVectorClassifier):
@@ -49,6 +51,7 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
     probability : bool, default False
         Whether to fit `predict_proba`, by cross-fitting: five more fits on four fifths of the rows. Labels are then
         those of the most probable classes, and `decision_function` gives log odds, so that none contradicts another.
+        They are probabilities for rows as weighted: with class_weight="balanced" among as many of each class.
     solver : {"auto", "exact", "nystroem"}, default "auto"
         "exact" is LIBSVM's optimum; "nystroem" an approximation for many rows, f in the span of m landmarks, by dual
         coordinate descent on their explicit features: O(n m) memory and O(n m) time a pass. There ten times `tol` is
@@ -331,7 +334,8 @@ class NuSVC(SupportVectorClassifier):
         )
 
     def _unit(self, data: Training) -> float:
-        return kernel_unit(data)
+        each = np.bincount(data.target, data.weights) * self.class_weight_ / np.bincount(data.target)
+        return kernel_unit(data, each[each > 0].min(initial=1.0))
 
     def _sum_of_each(self, sums: np.ndarray) -> np.ndarray:
         """ν Σw/2 of each pair, what the α of both classes sum up to; no more than these, (pairs, 2), can hold."""
@@ -348,20 +352,28 @@ class NuSVC(SupportVectorClassifier):
             warn(message("NuSVC", f"{given} with their class_weight", "it is lowered for them"))
         return np.asarray(np.minimum(total, most))
 
+    def _wants_sharper(self, family: DualBatch, x: DualPoint) -> bool:
+        """Whether m − M is much beside a margin, by which all will be divided."""
+        first, second = self._levels(family, x)
+        return not bool(np.all(x.gaps <= OF_MARGIN * (second - first) / 2))
+
     def _read(self, data: Training, family: DualBatch, x: DualPoint) -> None:
         """f + b is ρ where the first class's slope is level, −ρ where the second's is; all are divided by ρ."""
-        first, second = family.multipliers(x).reshape(-1, 2).T
-        if self.class_weight is not None:
-            first, second = self._spent(family, x, first, second)
+        first, second = self._levels(family, x)
         margin = (second - first) / 2
         found = margin > self._uncertainty(data, family, x)
         if not np.all(found):
             given = f"nu={self.nu:g} finds no margin between two classes"
-            do = "lower nu, or take a kernel that tells their rows apart"
+            do = "raise nu, or take a kernel that tells their rows apart"
             self.report_.warnings.append(message("NuSVC", given, do))
             warn(self.report_.warnings[-1], ConvergenceWarning)
         margin = np.where(found, margin, 1.0)
         self._read_pairs(data, family, x.beta / margin[family.owner], (first + second) / 2 / margin)
+
+    def _levels(self, family: DualBatch, x: DualPoint) -> tuple[np.ndarray, np.ndarray]:
+        """The levels of the slopes of each pair's first class and of its second, which are 2ρ apart."""
+        first, second = family.multipliers(x).reshape(-1, 2).T
+        return (first, second) if self.class_weight is None else self._spent(family, x, first, second)
 
     def _uncertainty(self, data: Training, family: DualBatch, x: DualPoint) -> np.ndarray:
         """The largest |ρ| of each pair that counts as 0: m − M plus the rounding error of Kβ."""
