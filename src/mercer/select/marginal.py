@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.engine.backend import one_blas_thread, spare_threads
-from mercer.errors import InvalidInput, message
+from mercer.errors import InvalidInput, NotAKernel, message
 from mercer.events import StageDone, emit
 from mercer.factorizations.cholesky import CholeskyFactor, lower_block
 from mercer.kernels import Kernel, Scaled, as_kernel
@@ -267,6 +267,11 @@ class ExactLikelihood:
 
     how: ClassVar[str] = "by a Cholesky factor in float64"
 
+    def __post_init__(self) -> None:
+        if NOISE in self.covariance.names:
+            given = f"{self.covariance.kernel!r}, whose parameter {NOISE!r} has the name of σ²"
+            raise InvalidInput(message("the likelihood", given, "give it another name, or multiply the kernel by 1.0"))
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the parameters θ."""
@@ -300,7 +305,7 @@ class ExactLikelihood:
         try:
             K = self.covariance.matrix(own)
             factor = CholeskyFactor.of(K, self.variances + noise, inverting)
-        except InvalidInput:  # a parameter out of the kernel's range, or a value beyond float64's
+        except (InvalidInput, NotAKernel):  # a parameter out of the kernel's range, or a value beyond float64's
             return None
         if factor is None:
             return None
@@ -391,5 +396,9 @@ def prepared(kernel: Kernel, d: int, spread: float, per_column: bool, amplitude:
     if per_column:
         redundant = {f"{'kernel__' * (scale is not None)}kernel__{inner.rule_parameter}"}
         inner = inner.with_length_scales([1.0] * d)
+        if not any(name.startswith("scales[") for name in free_parameters(inner)):
+            given = f"{inner.kernel!r} has a part, such as a periodic one, whose formula has no derivative in them"
+            do = "give per_column=False, or length-scales to the other parts: kernel=a.with_length_scales([1.0, …]) + b"
+            raise InvalidInput(message("per_column=True", given, do))
     kernel = inner if scale is None else Scaled(scale, inner)
     return kernel, redundant & set(free_parameters(kernel))

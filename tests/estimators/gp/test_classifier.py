@@ -173,5 +173,6 @@ def test_a_precomputed_matrix_has_the_mean_only(data):
     direct = GaussianProcessClassifier(kernel, optimize=False).fit(X, y)
     means = (one.latent(rows, return_std=False) for one, rows in ((model, kernel(new, X)), (direct, new)))
     np.testing.assert_allclose(*means, atol=1e-8)
+    np.testing.assert_array_equal(model.predict(kernel(new, X)), direct.predict(new))  # the side of the mean
     with pytest.raises(InvalidInput, match="variance for a precomputed kernel"):
-        model.predict(kernel(new, X))
+        model.predict_proba(kernel(new, X))

@@ -1,6 +1,7 @@
 """Gaussian process regression against scikit-learn's, normal laws in SciPy, and finite differences."""
 
 import pickle
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor as Peer
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern, WhiteKernel
 
 import mercer
-from mercer import GaussianProcessRegressor
+from mercer import GaussianProcessClassifier, GaussianProcessRegressor
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.kernels import Gaussian, Kernel
 from mercer.kernels.symbolic import functions
@@ -198,6 +199,57 @@ def test_a_new_fit_has_a_new_posterior(data):
     small = model.compress(4)
     with pytest.raises(InvalidInput, match="compressed"):
         small.log_marginal_likelihood(eval_gradient=True)
+
+
+@pytest.mark.parametrize("huge", [1e6, 1e16, 1e30, 1e99])
+@pytest.mark.parametrize("rest", [1e-6, 1e-2])
+def test_one_row_of_huge_variance_is_as_good_as_absent(huge, rest):
+    """The least variance was a share of the mean, which one row lifted above all others: f was 0."""
+    x = np.linspace(0, 6, 30)[:, None]
+    alpha, kept = np.full(30, rest), np.arange(30) != 10
+    alpha[10] = huge
+    options = {"noise": 0.0, "optimize": False, "amplitude": False}
+    model = GaussianProcessRegressor(Gaussian(0.5), alpha=alpha, **options).fit(x, np.sin(x[:, 0]))
+    without = GaussianProcessRegressor(Gaussian(0.5), alpha=rest, **options).fit(x[kept], np.sin(x[kept, 0]))
+    for found, expected in zip(model.predict(x, return_std=True), without.predict(x, return_std=True), strict=True):
+        np.testing.assert_allclose(found, expected, atol=3e-5)
+    assert model.log_marginal_likelihood() == pytest.approx(model.log_marginal_likelihood(model.theta_), rel=1e-9)
+
+
+@dataclass(frozen=True, repr=False)
+class Named(Kernel):
+    """A kernel of which a parameter has the name of σ²."""
+
+    noise: float = 1.0
+
+    def formula(self, pair):
+        return self.noise / (1 + pair.sqdist)
+
+
+def test_a_parameter_with_the_name_of_the_noise_is_refused(data):
+    X, y, _ = data
+    for options in ({}, {"fixed": ["noise"]}, {"noise": 0.0}):
+        with pytest.raises(InvalidInput, match=r"'noise' has the name of σ².*multiply the kernel"):
+            GaussianProcessRegressor(Named(), amplitude=False, **options).fit(X, y)
+    model = GaussianProcessRegressor(1.0 * Named(), amplitude=False).fit(X, y)
+    assert model.parameter_names_ == ["scale", "kernel__noise", "noise"]
+
+
+def test_length_scales_that_cannot_be_found_are_refused(data):
+    """One periodic part kept all length-scales at 1, without a word."""
+    X, y, _ = data
+    with pytest.raises(InvalidInput, match=r"per_column=True: .*give per_column=False"):
+        GaussianProcessRegressor("matern(nu=2.5) + 3.0*periodic()", per_column=True).fit(X, y)
+    with pytest.raises(InvalidInput, match="per_column=True"):
+        GaussianProcessClassifier("gaussian(gamma=1.0)*periodic()", per_column=True).fit(X, y > 0)
+    kernel = mercer.kernels.as_kernel("matern(nu=2.5)").with_length_scales([1.0, 1.0]) + mercer.kernels.Periodic()
+    assert "left__scales[1]" in GaussianProcessRegressor(kernel, amplitude=False).fit(X, y).parameter_names_
+
+
+def test_parameters_beyond_the_kernels_range_have_no_likelihood(data):
+    X, y, _ = data
+    model = GaussianProcessRegressor(Gaussian(0.5), optimize=False).fit(X, y)
+    assert model.log_marginal_likelihood([800.0, 0.0, 0.0]) == -np.inf
 
 
 @pytest.mark.parametrize(

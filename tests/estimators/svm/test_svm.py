@@ -363,6 +363,10 @@ def test_a_machine_without_probabilities_says_what_to_set(data, name):
     with pytest.raises(AttributeError, match=name) as caught:
         getattr(model, name)
     assert "SVC: probabilities with probability=False; set probability=True" in str(caught.value.__cause__)
+    with pytest.raises(AttributeError, match=name) as caught:
+        getattr(model.set_params(probability=True), name)
+    assert "with probability=False in its fit; set probability=True and fit" in str(caught.value.__cause__)
+    assert hasattr(SVC(probability=True), name)  # before a fit, for what asks whether there will be some
 
 
 # ---- more rows than fit ---------------------------------------------------------------------------------------------

@@ -253,6 +253,12 @@ class GaussianProcessClassifier(GaussianProcess, ScoreClassifier):
         check_is_fitted(self)
         return np.asarray(logit(np.clip(averaged(*self.latent(X)), np.finfo(float).tiny, 1 - np.finfo(float).epsneg)))
 
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class; of two, the one on whose side the mean of f(x) is, whatever its variance."""
+        if self.kernel_.space.numbered and len(self.classes_) == 2:
+            return self.classes_[(self.latent(X, return_std=False) > 0).astype(np.intp)]
+        return np.asarray(super().predict(X))
+
     def predict_proba(self, X: Any) -> np.ndarray:
         """P(c | x), of shape (m, c)."""
         scores = self.decision_function(X)

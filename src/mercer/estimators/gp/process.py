@@ -78,7 +78,8 @@ class GaussianProcess(KernelEstimator):
         if at.shape != self.theta_.shape or not np.all(np.isfinite(at)):
             do = f"give {len(self.theta_)} finite numbers, the logarithms of {', '.join(self.parameter_names_)}"
             raise InvalidInput(message(type(self).__name__, f"theta of shape {at.shape}", do))
-        found = self._likelihood()(np.exp(at), eval_gradient)
+        with np.errstate(over="ignore"):  # such a θ has no likelihood
+            found = self._likelihood()(np.exp(at), eval_gradient)
         value, gradient = (-np.inf, np.zeros(len(at))) if found is None else found
         return (value, gradient) if eval_gradient else value
 

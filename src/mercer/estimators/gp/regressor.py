@@ -28,6 +28,8 @@ __all__ = ["GaussianProcessRegressor"]
 
 MOST_EXACT = 10_000
 """Rows up to which the likelihood is exact: an evaluation takes n³ operations, a trillion."""
+NO_ROW = 1e100
+"""The largest variance of a row's noise: already 1e30 of them leave nothing of the row."""
 _posteriors: WeakKeyDictionary[Any, tuple[Any, Posterior]] = WeakKeyDictionary()
 """The posterior of each model, with the coefficients that it belongs to: its factor serves all later calls."""
 
@@ -270,8 +272,8 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
     def _row_variances(self, n: int) -> Any:
         """α, a number or an array of shape (n,)."""
         alpha = np.asarray(self.alpha, np.float64)
-        if alpha.shape not in ((), (n,)) or not np.all((alpha >= 0) & (alpha < np.inf)):
-            self._refuse("alpha", f"give a number ≥ 0, or one for each of the {counted(n, 'row')}")
+        if alpha.shape not in ((), (n,)) or not np.all((alpha >= 0) & (alpha < NO_ROW)):
+            self._refuse("alpha", f"give a number from 0 to {NO_ROW:g}, or one for each of the {counted(n, 'row')}")
         return alpha if alpha.ndim else float(alpha)
 
     def _check(self) -> None:
@@ -382,4 +384,5 @@ def weighted(variance: Any) -> tuple[float, np.ndarray | None]:
     mean = float(np.mean(variance))
     if not np.ndim(variance) or not mean:
         return mean, None
-    return mean, mean / np.maximum(variance, np.finfo(float).eps * mean)
+    least = float(np.min(variance, where=variance > 0, initial=mean))  # not the mean, which one row may make huge
+    return mean, mean / np.maximum(variance, np.finfo(float).eps * least)

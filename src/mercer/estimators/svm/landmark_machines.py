@@ -88,9 +88,7 @@ class LandmarkMachine(SupportVectorMachine):
         problem = LinearDualBatch(features, linear, lower, upper, rows, offset, epsilon)
         passes = PASSES if self.max_iter == -1 else int(self.max_iter)
         with report.stage("optimisation"):
-            solution = solve(
-                DualCoordinateDescent(GAP * self._checked_number("tol"), passes, self._seed()), problem
-            )
+            solution = solve(DualCoordinateDescent(GAP * self._checked_number("tol"), passes, self._seed()), problem)
         w, scale = solution.x.w, float(features[0, -1])
         self._read_landmarks(landmarks, w[:, :-1] @ root, w[:, -1] * scale + centre)
         self._account_for_landmarks(solution, problem)

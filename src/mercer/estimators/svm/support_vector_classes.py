@@ -32,10 +32,12 @@ AT_ONCE = 1 << 20
 
 def _has_probabilities(machine: Any) -> bool:
     """Whether a machine gives probabilities; the AttributeError of one that does not says what to set."""
-    if machine.probability:
+    fitted = "classes_" in vars(machine)
+    if machine._is_calibrated if fitted else machine.probability:
         return True
+    given = "probabilities with probability=False" + " in its fit" * (fitted and bool(machine.probability))
     do = "set probability=True and fit, or use decision_function"
-    raise AttributeError(message(type(machine).__name__, "probabilities with probability=False", do))
+    raise AttributeError(message(type(machine).__name__, given, do))
 
 
 class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
