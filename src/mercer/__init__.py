@@ -38,6 +38,21 @@ _NOT_ESTIMATORS = {
     "mercer.validity": ["KernelReport", "RepairedKernel", "check_kernel", "repair_kernel"],
 }
 
+_OF_KERNLAB = {
+    "gausspr": "GaussianProcessRegressor or GaussianProcessClassifier",
+    "kcca": "KernelCCA",
+    "kha": "KernelPCA",
+    "kkmeans": "KernelKMeans",
+    "kmmd": "mmd_test",
+    "kpca": "KernelPCA",
+    "kqr": "KernelRidge, for the mean, or SVR, for the median",
+    "ksvm": "SVC, SVR or OneClassSVM",
+    "lssvm": "KernelRidgeClassifier",
+    "onlearn": "OnlineKernelClassifier or OnlineKernelRegressor",
+    "rvm": "GaussianProcessRegressor",
+    "specc": "KernelSpectralClustering",
+}
+
 former_names.install()
 
 if TYPE_CHECKING:  # what type checkers and editors see
@@ -92,7 +107,17 @@ else:
         if name in _MODULE_OF:
             globals()[name] = found = getattr(import_module(_MODULE_OF[name]), name)
             return found
-        raise AttributeError(f"module 'mercer' has no attribute {name!r}")
+        raise AttributeError(f"module 'mercer' has no attribute {name!r}" + _meant(name))
+
+    def _meant(name: str) -> str:
+        """The name that may be meant, ours for one of R's kernlab."""
+        if name.startswith("_"):
+            return ""
+        from difflib import get_close_matches
+
+        ours = {one.lower(): one for one in __all__}
+        near = _OF_KERNLAB.get(name) or next((ours[one] for one in get_close_matches(name.lower(), ours, 1)), "")
+        return near and f"; did you mean {near}?"
 
     def __dir__() -> list[str]:
         return sorted({*__all__, *PACKAGES, "__version__"})

@@ -481,4 +481,9 @@ def test_the_reference_stands_in_where_nothing_was_built():
         from mercer.engine.backend import is_native
         assert not is_native()
         assert (KernelOperator("linear", np.ones((3, 2))).toarray() == 2).all()
+        import mercer
+        found = lambda: mercer.KernelRidge().fit(np.ones((3, 2)), [1.0, 2.0, 3.0]).report_.notes
+        assert any("the compiled engine is not there" in note for note in found())
+        mercer.use("numpy")
+        assert not any("compiled engine" in note for note in found())
     """)

@@ -179,6 +179,30 @@ def test_objects_through_a_function():
     assert model.predict(["abab", "zy"]).tolist() == [0, 1]
 
 
+@pytest.mark.parametrize(
+    "shared",
+    [
+        lambda x, z: float(len(x & z)),  # lists have no &
+        lambda x, z: len(x.intersection(z)),  # and no such method
+        lambda x, z: float(len(set(x) & set(z))),  # of lists one number
+        lambda X, Z: np.array([[len(x & z) for z in Z] for x in X]),  # of lists all pairs
+    ],
+)
+def test_a_plain_function_of_two_objects_is_called_for_each_pair(shared):
+    rows = [frozenset(word) for word in ("ab", "abc", "xyz", "xy", "abz", "yz")]
+    model = KernelRidgeClassifier(shared, alpha=0.1).fit(rows, [0, 0, 1, 1, 0, 1])
+    assert model.predict([frozenset("ab"), frozenset("zy")]).tolist() == [0, 1]
+    np.testing.assert_array_equal(model.kernel_(rows), [[len(x & z) for z in rows] for x in rows])
+    np.testing.assert_array_equal(model.kernel_.diagonal(rows), [len(x) for x in rows])
+
+
+def test_a_function_that_fails_on_pairs_too_says_what_python_said():
+    with pytest.raises(AttributeError, match="no attribute 'edges'"):
+        KernelRidge(lambda x, z: x.edges).fit([frozenset("a"), frozenset("b")], [0.0, 1.0])
+    with pytest.raises(InvalidInput, match=r"no attribute 'edges'.*mode='pair'"):
+        KernelRidge(lambda x, z: x.edges).fit(np.array([[1.0], [2.0]]), [0.0, 1.0])
+
+
 @pytest.mark.parametrize("estimator", ALL)
 def test_sparse_rows_equal_dense_rows(estimator, data):
     X, y = data
@@ -350,8 +374,39 @@ def test_random_state_is_a_number_a_generator_or_none(name, data):
 def test_text_for_a_kernel_of_numbers_names_those_of_text(kind):
     frame = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "colour": ["red", "blue", "red", "blue"]})
     for rows in (frame, np.array([["ACGT"], ["GGTA"], ["ACCA"], ["TTTT"]])):
-        with pytest.raises(InvalidInput, match=r"spectrum.*table_kernel"):
+        with pytest.raises(
+            InvalidInput, match=r"1 column holds no numbers: 'colour'.*table_kernel|spectrum.*table_kernel"
+        ):
             kind().fit(rows, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("kind", [KernelRidge, KernelPCA, mercer.SVC])
+def test_columns_without_numbers_are_named_whatever_stands_beside_them(kind):
+    """What NumPy, pandas or scikit-learn says of them depends on the mix, and names no column."""
+    numbers, days = [1.0, 2.0, 3.0, 4.0], pd.date_range("2026-01-01", periods=4)
+    colours = pd.Categorical(["red", "blue", "red", "blue"])
+    for odd in ({"day": days}, {"day": days, "text": list("abcd")}, {"colour": colours, "yes": [True, False] * 2}):
+        with pytest.raises(InvalidInput, match=rf"no numbers: '{next(iter(odd))}'.*table_kernel"):
+            kind().fit(pd.DataFrame({"size": numbers, **odd}), [0, 1, 0, 1])
+
+
+def test_a_kernel_in_the_place_of_a_number_is_sent_to_its_own():
+    X, y = np.arange(4.0)[:, None], [0, 1, 0, 1]
+    with pytest.raises(InvalidInput, match="SVC: C='gaussian'; write kernel='gaussian'; C is a number"):
+        mercer.SVC("gaussian").fit(X, y)
+    with pytest.raises(InvalidInput, match=r"KernelPCA: n_components=Linear\(\); write kernel=Linear\(\)"):
+        KernelPCA(Linear()).fit(X)
+    for no_kernel in ("1", "mle"):
+        with pytest.raises(InvalidInput, match="give a positive integer"):
+            KernelPCA(no_kernel).fit(X)
+
+
+@pytest.mark.parametrize("form", [np.asarray, pd.Series, lambda days: pd.DataFrame({"day": days})])
+def test_dates_are_no_targets_of_a_regression(form):
+    days = pd.date_range("2026-01-01", periods=4)
+    for model in (KernelRidge(), mercer.SVR(), mercer.GaussianProcessRegressor()):
+        with pytest.raises(InvalidInput, match="y has dates; give numbers, such as days"):
+            model.fit(np.arange(4.0)[:, None], form(days))
 
 
 WEIGHING = [KernelRidgeClassifier, KernelRidgeClassifierCV, KernelLogisticRegression, KernelPerceptron, mercer.SVC]

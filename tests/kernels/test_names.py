@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import mercer
 from mercer.errors import InvalidInput, MercerError, NotAKernel
 from mercer.kernels import (
     Cauchy,
@@ -161,3 +162,28 @@ def test_what_is_no_expression_is_told_without_the_parsers_places(text, why):
     with pytest.raises(InvalidInput, match=why) as found:
         parse(text)
     assert "unknown" not in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("rbfdot(sigma=0.1)", r"kernlab's rbfdot is gaussian\(gamma=sigma\)"),
+        ("vanilladot()", r"linear\(\)"),
+        ("tanhdot", "sigmoid"),
+    ],
+)
+def test_kernels_of_kernlab_are_told_by_our_names(text, meant):
+    with pytest.raises(InvalidInput, match=meant):
+        as_kernel(text)
+    sigma, X = 0.1, np.array([[0.0, 1.0], [2.0, 0.0]])
+    np.testing.assert_allclose(as_kernel(f"gaussian(gamma={sigma})")(X)[0, 1], np.exp(-sigma * 5.0))
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("ksvm", "SVC, SVR or OneClassSVM"), ("KernelKmeans", "KernelKMeans"), ("svc", "SVC"), ("specc", "Spectral")],
+)
+def test_a_name_that_mercer_does_not_have_is_sent_to_one_that_it_has(name, meant):
+    with pytest.raises(AttributeError, match=f"no attribute {name!r}; did you mean .*{meant}"):
+        getattr(mercer, name)
+    assert not hasattr(mercer, "_of_nothing")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import pickle
 import warnings
 from contextlib import contextmanager, nullcontext
@@ -354,6 +355,30 @@ def test_partitions_of_unknown_or_no_rows(cluster):
     assert KernelOperator(KERNEL, table).shape == (N + 1, N + 1)
     model = KernelRidge(KERNEL).fit(X, Y)
     assert model.predict(da.concatenate([da.from_array(X[:0]), dask(X[:5])])).compute().shape == (5,)
+
+
+def test_rows_and_targets_of_unknown_number_are_computed_together(cluster, caplog):
+    """They share keys, and two graphs that do are said to fail or to wait for ever."""
+    kept = X[:, 0] > 0
+    mask = dask(X)[:, 0] > 0
+    with caplog.at_level(logging.WARNING, "distributed.scheduler"):
+        model = KernelRidge(KERNEL).fit(dask(X)[mask], dask(Y)[mask])
+    assert "run_spec" not in caplog.text
+    assert_close(model.dual_coef_, KernelRidge(KERNEL).fit(X[kept], Y[kept]).dual_coef_, 1e-8)
+
+
+@pytest.mark.parametrize("kind", ["frame", "unknown", "known"])
+def test_scores_of_dasks_data(cluster, kind):
+    held = pd.DataFrame(X, columns=list("abcd")) if kind == "frame" else X
+    model = KernelRidge(KERNEL).fit(held, Y)
+    if kind == "frame":
+        rows, targets = (dd.from_pandas(one, npartitions=3) for one in (held, pd.Series(Y)))
+    else:
+        some = da.from_array(np.ones(N, bool), chunks=500) if kind == "unknown" else slice(None)
+        rows, targets = dask(X)[some], dask(Y)[some]
+    expected = model.score(held, Y)
+    assert model.score(rows, targets) == pytest.approx(expected, abs=1e-12)
+    assert model.score(rows, Y, sample_weight=da.ones(N, chunks=500)) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ __all__ = [
     "one_blas_thread",
     "one_thread_after_fork",
     "spare_threads",
+    "stand_in",
     "use",
 ]
 
@@ -172,6 +173,14 @@ def _host() -> Engine:
             return one
     given = f"{wanted!r} on a machine with {list(_compiled[-1].capabilities.instruction_sets)}"
     raise InvalidInput(message("MERCER_ISA", given, "unset it, or choose one of these"))
+
+
+def stand_in() -> str:
+    """A note if the reference computes because the compiled module was not built, and nobody asked for it; else ""."""
+    asked = os.environ.get("MERCER_CORE", "").lower() == "off" or (_used or os.environ.get("MERCER_ENGINE")) == "numpy"
+    if _compiled or asked or engine() is not _reference:
+        return ""
+    return "the compiled engine is not there, and NumPy computes, many times slower: mercer.show_versions()"
 
 
 def is_native() -> bool:

@@ -53,6 +53,17 @@ def kernel_names() -> tuple[str, ...]:
     return tuple(sorted(_NAMES))
 
 
+_OF_KERNLAB = {
+    "rbfdot": "gaussian(gamma=sigma)",
+    "laplacedot": "matern(nu=0.5, length_scale=1/sigma)",
+    "vanilladot": "linear()",
+    "polydot": "polynomial(degree=degree, gamma=scale, coef0=offset)",
+    "tanhdot": "sigmoid(gamma=scale, coef0=offset)",
+    "stringdot": "spectrum(k=length) or subsequence(length=length, decay=lambda)",
+}
+"""Kernels of R's kernlab, whose σ is our γ."""
+
+
 def as_kernel(given: Any, names: Names = PAIRWISE) -> Kernel:
     """A kernel from a name, an expression, a formula over pairings, or a function; a kernel is returned unchanged.
 
@@ -237,6 +248,8 @@ class _Reader:
         advice = f"did you mean {near[0]!r}?" if near else f"the names are {', '.join(kernel_names())}"
         if name in ("x", "z", "X", "Z"):
             advice = "write dot for ⟨x, z⟩, sqdist for ‖x − z‖², xx for ⟨x, x⟩ and zz for ⟨z, z⟩"
+        elif key in _OF_KERNLAB:
+            advice = f"kernlab's {key} is {_OF_KERNLAB[key]} here"
         elif bare and not near:
             advice += f", and the pairings of a formula {', '.join(PAIRINGS)}"
         self.refuse(tree, f"has the unknown {'kernel or pairing' if bare else 'kernel'} {name[:40]!r}", advice)

@@ -13,7 +13,7 @@ from mercer.errors import InvalidInput, MercerError, message
 from mercer.kernels.base import Array, Kernel
 from mercer.kernels.parameters import checks
 from mercer.numerals import counted
-from mercer.points import KERNEL_VALUES, OBJECTS, Numbers, Space, as_rows, is_torch, points_of, vectors_of
+from mercer.points import KERNEL_VALUES, OBJECTS, Numbers, ObjectPoints, Space, as_rows, is_torch, points_of, vectors_of
 
 __all__ = ["Function", "Precomputed"]
 
@@ -82,7 +82,8 @@ class Function(Kernel):
     ----------
     func : callable
         With mode="block" func(X, Z) returns the array of all values; with mode="pair" func(x, z) returns one number.
-        The objects may be of any kind.
+        The objects may be of any kind. If they are no vectors, and func fails on two lists of them or returns one
+        number, it is called for each pair.
     mode : "block" or "pair", default "block"
     symmetric : bool, default True
         Whether func(x, z) = func(z, x); if so, it is called for half of the pairs of X with itself.
@@ -131,14 +132,18 @@ class Function(Kernel):
         count = range(len(points_of(X)))
         if self.mode == "pair":
             return _checked([self.func(X[i], X[i]) for i in count], (len(count),), X)
-        return _checked([np.asarray(self.func(X[i : i + 1], X[i : i + 1])).item() for i in count], (len(count),), X)
+        return _checked([self.block(X[i : i + 1], X[i : i + 1]).item() for i in count], (len(count),), X)
 
     def _all_at_once(self, X: Array, Z: Array) -> Any:
+        objects = isinstance(points_of(X), ObjectPoints)
         try:
-            return self.func(X, Z)
-        except (TypeError, ValueError, IndexError) as error:
+            values = self.func(X, Z)
+            return self._pairs(X, Z) if objects and np.ndim(values) == 0 else values
+        except (TypeError, ValueError, LookupError, AttributeError) as error:
             if isinstance(error, MercerError):
                 raise
+            if objects:
+                return self._pairs(X, Z)
             given = f"func failed on blocks of {len(points_of(X))} and {counted(len(points_of(Z)), 'row')} ({error})"
             do = "return all values k(x, z) of the two arrays, or give Function(f, mode='pair') for f of two rows"
             raise InvalidInput(message("Function", given, do)) from error

@@ -73,8 +73,12 @@ def _items(X: Any, who: str) -> Iterable[Any]:
 def _sequence(x: Any, who: str) -> str | tuple[Any, ...]:
     if isinstance(x, str):
         return str(x)
+    if isinstance(x, np.ndarray) and x.ndim != 1:
+        given = f"an array of shape {x.shape} among the sequences"
+        do = "give strings or lists of tokens; GlobalAlignment takes series of numbers"
+        raise InvalidInput(message(who, given, do))
     if isinstance(x, np.ndarray):
-        x = x.tolist() if x.ndim == 1 else None
+        x = x.tolist()
     if not isinstance(x, list | tuple):
         given = f"{x!r:.60} of type {type(x).__name__} among the sequences"
         raise InvalidInput(message(who, given, "give strings (bytes.decode()) or lists of tokens, none missing"))

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 __all__ = [
-    "as_rows", "given_back", "is_away", "is_torch", "on_host", "require_collection", "require_table", "same_columns",
+    "as_rows", "columns_without_numbers", "given_back", "is_away", "is_torch", "on_host", "require_collection",
+    "require_table", "same_columns",
 ]  # fmt: skip
 
 KeepFloat = Literal["keep-float"]
@@ -326,9 +327,9 @@ def _from_anything(X: Any, who: str) -> NDArray[Any]:
 def _from_frame(X: Any, who: str) -> NDArray[Any] | None:
     """The values of a pandas or polars data frame, missing values as NaN; None for anything else."""
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    if odd := columns_without_numbers(X):
+        raise InvalidInput(message(who, odd, "encode them (scikit-learn's OneHotEncoder) or leave them out"))
     if pandas is not None and isinstance(X, pandas.DataFrame):
-        numeric = pandas.api.types.is_numeric_dtype
-        _check_columns({str(name): numeric(kind) for name, kind in zip(X.columns, X.dtypes, strict=True)}, who)
         kinds = [np.dtype(getattr(kind, "numpy_dtype", getattr(kind, "subtype", kind))) for kind in X.dtypes]
         if not kinds:
             return np.empty(X.shape)
@@ -336,7 +337,6 @@ def _from_frame(X: Any, who: str) -> NDArray[Any] | None:
         kind = kind if kind.kind in "fc" else np.dtype(np.float64)
         return np.asarray(X.to_numpy(dtype=kind, na_value=np.nan))
     if polars is not None and isinstance(X, polars.DataFrame):
-        _check_columns({name: kind.is_numeric() or kind == polars.Boolean for name, kind in X.schema.items()}, who)
         plain = [name for name, kind in X.schema.items() if kind.is_decimal() or kind == polars.Boolean]
         return np.asarray(X.with_columns(polars.col(plain).cast(polars.Float64)).to_numpy())
     if polars is not None and isinstance(X, polars.LazyFrame):
@@ -344,12 +344,23 @@ def _from_frame(X: Any, who: str) -> NDArray[Any] | None:
     return None
 
 
-def _check_columns(numeric: dict[str, bool], who: str) -> None:
+def columns_without_numbers(X: object) -> str:
+    """The columns of a pandas or polars data frame that hold no numbers, in words; "" if there is none.
+
+    >>> import pandas as pd
+    >>> columns_without_numbers(pd.DataFrame({"a": [1.0], "day": [pd.Timestamp(2026, 1, 1)]}))
+    "1 column holds no numbers: 'day'"
+    """
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    numeric = {}
+    if pandas is not None and isinstance(X, pandas.DataFrame):
+        is_numeric = pandas.api.types.is_numeric_dtype
+        numeric = {str(name): is_numeric(kind) for name, kind in zip(X.columns, X.dtypes, strict=True)}
+    elif polars is not None and isinstance(X, polars.DataFrame):
+        numeric = {name: kind.is_numeric() or kind == polars.Boolean for name, kind in X.schema.items()}
     others = [name for name, good in numeric.items() if not good]
-    if others:
-        named = ", ".join(repr(name) for name in others[:5]) + (", ..." if len(others) > 5 else "")
-        given = f"{counted(len(others), 'column')} hold{'s' * (len(others) == 1)} no numbers: {named}"
-        raise InvalidInput(message(who, given, "encode them (scikit-learn's OneHotEncoder) or leave them out"))
+    named = ", ".join(repr(name) for name in others[:5]) + (", ..." if len(others) > 5 else "")
+    return f"{counted(len(others), 'column')} hold{'s' * (len(others) == 1)} no numbers: {named}" if others else ""
 
 
 def _check_kind(array: Any, X: Any, who: str) -> None:

@@ -3,9 +3,9 @@
 from mercer.shards.cluster import Cluster
 from mercer.shards.lazy import lazily
 from mercer.shards.points import ShardedPoints, Shards
-from mercer.shards.reading import current_client, is_dask, local, sharded
+from mercer.shards.reading import current_client, is_dask, local, sharded, together
 
-__all__ = ["Cluster", "ShardedPoints", "Shards", "current_client", "is_dask", "lazily", "local", "sharded"]
+__all__ = ["Cluster", "ShardedPoints", "Shards", "current_client", "is_dask", "lazily", "local", "sharded", "together"]
 
 
 def __dir__() -> list[str]:

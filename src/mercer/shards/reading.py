@@ -15,7 +15,7 @@ from mercer.numerals import counted
 from mercer.shards.cluster import Cluster, joined
 from mercer.shards.points import ShardedPoints, Shards, kind_of
 
-__all__ = ["current_client", "is_dask", "local", "sharded"]
+__all__ = ["current_client", "is_dask", "local", "sharded", "together"]
 
 SHARD = 32 * ROW_BLOCK
 """Rows of a shard if there are at most `SOME` shards. A task takes several neighbouring shards."""
@@ -39,6 +39,16 @@ def is_dask(X: object) -> bool:
 def local(X: Any) -> Any:
     """X in this process: an array of Dask's is computed, anything else returned unchanged."""
     return X.compute() if is_dask(X) else X
+
+
+def together(X: Any, *targets: Any) -> tuple[Any, ...]:
+    """X of unknown size, and targets, computed by the workers at once: two graphs that share keys confuse these."""
+    client = current_client()
+    if client is None or hasattr(X, "to_dask_array") or X.ndim != 2 or not np.isnan(X.shape[0]):
+        return X, *targets
+    held = client.persist([X, *(one for one in targets if is_dask(one))])
+    rest = iter(held[1:])
+    return held[0], *(next(rest) if is_dask(one) else one for one in targets)
 
 
 def sharded(X: Any, who: str) -> Any:

@@ -96,6 +96,8 @@ class Elsewhere(ForeignArrays):
                 setattr(cls, name, _lazy(vars(owner)[name]))
         for name in {"fit", "fit_predict", "fit_transform"} & set(vars(cls)):
             setattr(cls, name, _settled(vars(cls)[name]))
+        if isfunction(score := getattr(cls, "score", None)) and not hasattr(score, "of_dask"):
+            cls.score = _scored(score)  # type: ignore[attr-defined]
 
     def to_local(self) -> Self:
         """The same model with all that it has in this process.
@@ -141,6 +143,22 @@ def _lazy(method: Callable[..., Any]) -> Callable[..., Any]:
         validate_data(self, X._meta if frame else X, reset=False, skip_check_array=True)
         model = self.to_local()
         model.__dict__.pop("feature_names_in_", None)  # chunks are arrays, whose columns have no names
-        return lazily(method, model, X)
+        out = lazily(method, model, X)
+        return out.compute() if "_at_once" in vars(self) else out
 
     return lazy
+
+
+def _scored(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, for which outputs and targets of Dask's are computed: a score needs their numbers of rows."""
+
+    @wraps(method)
+    def scored(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        if not any(map(is_dask, (X, *args, *kwargs.values()))):
+            return method(self, X, *args, **kwargs)
+        model = copy(self)
+        model._at_once = True
+        return method(model, X, *map(local, args), **{name: local(one) for name, one in kwargs.items()})
+
+    scored.of_dask = True  # type: ignore[attr-defined]
+    return scored

@@ -19,7 +19,8 @@ from sklearn.utils.validation import (
 
 from mercer.approx.landmarks import are_numbers
 from mercer.atomic import Atomic
-from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
+from mercer.engine.backend import stand_in
+from mercer.errors import ConvergenceWarning, InvalidInput, MercerError, message, warn
 from mercer.estimators.base.advice import advice, left_to_default, outweighing_column
 from mercer.estimators.base.elsewhere import Elsewhere
 from mercer.estimators.base.expansion import Expansion
@@ -43,8 +44,9 @@ from mercer.points import (
     rows_of,
 )
 from mercer.points.precomputed import asymmetry
+from mercer.points.validate import columns_without_numbers
 from mercer.schemas import COLUMNS, Check, Schema, Value
-from mercer.shards import is_dask, local, sharded
+from mercer.shards import is_dask, local, sharded, together
 from mercer.solvers import Solution, Status
 from mercer.solvers.choose import STORED_SHARE
 from mercer.ways.report import Report
@@ -163,14 +165,25 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         if number and (low < value or (or_equal and low == value)) and value <= high and value < np.inf:
             return float(value)
         do = f"give a number {'≥' if or_equal else '>'} {low:g}" + (f" and ≤ {high:g}" if high < np.inf else "")
-        self._refuse(name, do + otherwise)
+        self._refuse(name, self._kernel_instead(name) or do + otherwise)
 
     def _checked_count(self, name: str, otherwise: str = "") -> int:
         """The parameter as a whole number ≥ 1."""
         value = getattr(self, name)
         if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
-            self._refuse(name, f"give a positive integer{otherwise}")
+            self._refuse(name, self._kernel_instead(name) or f"give a positive integer{otherwise}")
         return int(value)
+
+    def _kernel_instead(self, name: str) -> str:
+        """Advice for a kernel that was given first, where the first parameter is a number."""
+        value = getattr(self, name)
+        if not hasattr(self, "kernel") or not isinstance(value, str | Kernel) or _is_float(str(value)):
+            return ""
+        try:
+            as_kernel(value)
+        except MercerError:
+            return ""
+        return f"write kernel={value!r}; {name} is a number"
 
     def _count_or_none(self, name: str) -> int | None:
         """The parameter as a whole number ≥ 1, or None."""
@@ -218,6 +231,11 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
     def _refuse_texts(self, y: Any) -> None:
         """Refuse targets that are texts and no numbers; what else may be wrong with them is scikit-learn's to say."""
         kind = getattr(getattr(y, "dtype", None), "kind", "O" if isinstance(y, list | tuple) else "")
+        if hasattr(y, "columns") and not is_dask(y):
+            kind = np.asarray(y).dtype.kind
+        if kind in ("m", "M"):
+            do = "give numbers, such as days: (y - y.min()) / np.timedelta64(1, 'D')"
+            raise InvalidInput(message(type(self).__name__, f"y has {'dates' if kind == 'M' else 'times'}", do))
         if kind not in "OUST" or is_dask(y):
             return
         try:
@@ -241,14 +259,16 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         require_table(data[0], type(self).__name__)
         try:
             return validate_data(self, *data, accept_sparse="csr", dtype=FLOATS, order="C", **options)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             if "array element with a sequence" in str(error):
                 do = "give rows of equal length, all of numbers, or a kernel of such objects"
                 raise InvalidInput(message(type(self).__name__, "objects that are not numbers", do)) from error
-            if "could not convert string" not in str(error):
+            odd, table = columns_without_numbers(data[0]), "mercer.table_kernel(df) for a data frame"
+            if (not odd or "Input y" in str(error)) and "could not convert string" not in str(error):
                 raise
-            do = "choose a kernel of sequences, such as 'spectrum(k=3)', or mercer.table_kernel(df) for a data frame"
-            given = f"text, which {self.kernel!r} has no value for"
+            given = odd or f"text, which {self.kernel!r} has no value for"
+            do = f"choose a kernel of sequences, such as 'spectrum(k=3)', or {table}"
+            do = f"choose {table}, or encode them (scikit-learn's OneHotEncoder)" if odd else do
             raise InvalidInput(message(type(self).__name__, given, do)) from error
 
     def _of_points(self, points: Points, *targets: Any, reset: bool = True, **options: Any) -> Any:
@@ -260,8 +280,9 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
 
     def _of_dask(self, X: Any, *targets: Any, reset: bool = True, **options: Any) -> Any:
         """The rows of Dask's data, held by workers if there is a client and the kernel takes vectors, and targets."""
+        X, *given = together(X, *targets)
         data = sharded(X, type(self).__name__) if self._space().vectors else local(X)
-        found = self._numbers(data, *map(local, targets), reset=reset, **options)
+        found = self._numbers(data, *map(local, given), reset=reset, **options)
         if isinstance(data, Points) and hasattr(X, "to_dask_array"):  # a data frame, whose columns have names
             validate_data(self, X._meta, reset=reset, skip_check_array=True)
         return found
@@ -346,6 +367,7 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
             memory_rows=K.copies,
             reading=K.x.reading,
         )
+        report.notes += [stand_in()] if stand_in() else []
         if self.tuned:
             report.notes += left_to_default(self, self.tuned)
         report.notes += outweighing_column(chosen, K.x, names)
