@@ -230,9 +230,8 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
 
     def _refuse_texts(self, y: Any) -> None:
         """Refuse targets that are texts and no numbers; what else may be wrong with them is scikit-learn's to say."""
-        kind = getattr(getattr(y, "dtype", None), "kind", "O" if isinstance(y, list | tuple) else "")
-        if hasattr(y, "columns") and not is_dask(y):
-            kind = np.asarray(y).dtype.kind
+        if (kind := getattr(getattr(y, "dtype", None), "kind", "")) == "" and not is_dask(y):
+            kind = "O" if isinstance(y, list | tuple) else np.asarray(y).dtype.kind  # of a data frame
         if kind in ("m", "M"):
             do = "give numbers, such as days: (y - y.min()) / np.timedelta64(1, 'D')"
             raise InvalidInput(message(type(self).__name__, f"y has {'dates' if kind == 'M' else 'times'}", do))
