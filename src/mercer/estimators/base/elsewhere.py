@@ -96,7 +96,8 @@ class Elsewhere(ForeignArrays):
                 setattr(cls, name, _lazy(vars(owner)[name]))
         for name in {"fit", "fit_predict", "fit_transform"} & set(vars(cls)):
             setattr(cls, name, _settled(vars(cls)[name]))
-        if isfunction(score := getattr(cls, "score", None)) and not hasattr(score, "of_dask"):
+        score = next((vars(base)["score"] for base in cls.__mro__ if "score" in vars(base)), None)
+        if isfunction(score) and not hasattr(score, "of_dask"):
             cls.score = _scored(score)  # type: ignore[attr-defined]
 
     def to_local(self) -> Self:
