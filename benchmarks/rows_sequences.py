@@ -10,7 +10,7 @@ from benchmarks import peers
 from benchmarks.harness import Missing, Row, Setting, at_least, at_most, benchmark
 from mercer import KernelRidgeClassifier
 from mercer.io import read_sequences
-from mercer.kernels import AllSubstrings, GappedKmer, Kernel, Spectrum, Subsequence
+from mercer.kernels import AllSubstrings, GappedKmer, Gaussian, Kernel, Spectrum, Subsequence
 
 GROUP = "Sequences"
 
@@ -200,6 +200,26 @@ def ridge_of_words(setting: Setting, peer: str, weighted: bool) -> Row:
         target=at_least(5 if peer == "KernelRidge" else 0.3),
         error=lambda fitted: float(np.abs(fitted.predict(S) - exact).max()),
         tolerance=1e-6,
+        rounds=3,
+    )
+
+
+@benchmark(GROUP, kernel=("linear", "rbf"))
+def machine_of_words(setting: Setting, kernel: str) -> Row:
+    """Entries of sparse rows: of each word only the texts that have it."""
+    X, y, Z, truth = both_halves(setting, "sentiment")
+    words = peers.need("sklearn.feature_extraction.text").TfidfVectorizer()
+    S, T = words.fit_transform(X), words.transform(Z)
+    theirs = peers.need("sklearn.svm").SVC(kernel=kernel, gamma=1.0)
+    model = peers.ours("SVC")(kernel="linear" if kernel == "linear" else Gaussian(1.0))
+    return Row(
+        f"SVC, {kernel}, fit, weighted words, sparse, {S.shape[0]} × {S.shape[1]}",
+        ours=lambda: model.fit(S, y),
+        peer=lambda: theirs.fit(S, y),
+        peer_name="scikit-learn",
+        target=at_least(3),
+        error=lambda fitted: float((fitted.predict(T) != truth).mean()),
+        tolerance=1.0 if setting.quick else 0.26,
         rounds=3,
     )
 

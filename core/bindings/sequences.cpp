@@ -1,4 +1,5 @@
 // Python bindings of the loops over sequences.
+#include "base/sparse.hpp"
 #include "bindings/bindings.hpp"
 #include "sequences/automaton.hpp"
 #include "sequences/comparisons.hpp"
@@ -91,21 +92,30 @@ class WindowComparison {
     std::unique_ptr<Comparison> comparison_;
 };
 
-Sparse sparse(const Index& start, const Symbols& index, const Symbols& value, int64_t below) {
+template <typename T>
+Sparse<T> sparse(const Index& start, const Symbols& index, const Array<const T, 1>& value, int64_t below) {
     require(index.shape(0) == value.shape(0), "one value per index");
     require_starts(start, int64_t(index.shape(0)));
     for (size_t i = 0; i < index.shape(0); ++i) require(index(i) >= 0 && index(i) < below, "an index out of range");
     return {start.data(), index.data(), value.data()};
 }
 
-void add_products_(Index row_start, Symbols features, Symbols row_counts, Index feature_start, Symbols rows,
-                   Symbols feature_counts, double weight, bool triangle, int64_t i0, int64_t i1, Matrix out) {
+template <typename T>
+void add_products_(Index row_start, Symbols features, Array<const T, 1> row_values, Index feature_start, Symbols rows,
+                   Array<const T, 1> feature_values, double weight, bool triangle, int64_t i0, int64_t i1, Matrix out) {
     const int64_t n = int64_t(row_start.shape(0)) - 1;
     require(int64_t(out.shape(0)) == n && 0 <= i0 && i0 <= i1 && i1 <= n, "the output does not fit");
-    const Sparse x = sparse(row_start, features, row_counts, int64_t(feature_start.shape(0)) - 1);
-    const Sparse z = sparse(feature_start, rows, feature_counts, int64_t(out.shape(1)));
+    const Sparse<T> x = sparse<T>(row_start, features, row_values, int64_t(feature_start.shape(0)) - 1);
+    const Sparse<T> z = sparse<T>(feature_start, rows, feature_values, int64_t(out.shape(1)));
     nb::gil_scoped_release free;
     add_products(x, z, weight, triangle, i0, i1, out.data(), int64_t(out.shape(1)));
+}
+
+template <typename T>
+void bind_products(nb::module_& m) {
+    m.def("add_products", &add_products_<T>, nb::kw_only(), "row_start"_a.noconvert(), "features"_a.noconvert(),
+          "row_values"_a.noconvert(), "feature_start"_a.noconvert(), "rows"_a.noconvert(),
+          "feature_values"_a.noconvert(), "weight"_a, "triangle"_a, "i0"_a, "i1"_a, "out"_a.noconvert());
 }
 
 void require_rows(const Index& x, const Matrix& out, int64_t columns, bool triangle, int64_t i0, int64_t i1) {
@@ -177,9 +187,8 @@ void bind_sequences(nb::module_& m) {
     m.def("count_kmers", &count_kmers_, nb::kw_only(), "symbols"_a.noconvert(), "starts"_a.noconvert(),
           "offsets"_a.noconvert(), "span"_a, "alphabet"_a, "start"_a.noconvert(), "rows"_a.noconvert(),
           "counts"_a.noconvert(), "first"_a.noconvert(), "shown"_a.noconvert() = nb::none());
-    m.def("add_products", &add_products_, nb::kw_only(), "row_start"_a.noconvert(), "features"_a.noconvert(),
-          "row_counts"_a.noconvert(), "feature_start"_a.noconvert(), "rows"_a.noconvert(),
-          "feature_counts"_a.noconvert(), "weight"_a, "triangle"_a, "i0"_a, "i1"_a, "out"_a.noconvert());
+    bind_products<int32_t>(m);  // of counts
+    bind_products<double>(m);
     nb::class_<WindowComparison>(m, "WindowComparison")
         .def(nb::init<Symbols, Index, Symbols, Index, Index, int32_t, int, const std::string&>(), nb::kw_only(),
              "x"_a.noconvert(), "x_starts"_a.noconvert(), "z"_a.noconvert(), "z_starts"_a.noconvert(),

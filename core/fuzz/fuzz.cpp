@@ -489,10 +489,17 @@ Call add_products(Choices& c) {
     call.takes_isa = false;
     call.add("row_start", listed(c, cuts(c, n, entries)));
     call.add("features", indices<int32_t>(c, {entries}, features));
-    call.add("row_counts", indices<int32_t>(c, {entries}, 1 << 20));
+    const bool counts = c.below(2);
+    if (counts)
+        call.add("row_values", indices<int32_t>(c, {entries}, 1 << 20));
+    else
+        call.add("row_values", numbers<double>(c, {entries}));
     call.add("feature_start", listed(c, cuts(c, features, others)));
     call.add("rows", indices<int32_t>(c, {others}, m));
-    call.add("feature_counts", indices<int32_t>(c, {others}, 1 << 20));
+    if (counts)
+        call.add("feature_values", indices<int32_t>(c, {others}, 1 << 20));
+    else
+        call.add("feature_values", numbers<double>(c, {others}));
     call.add("weight", c.number());
     call.add("triangle", bool(c.below(2)));
     add_range(c, call, "i0", "i1", n);

@@ -1,4 +1,4 @@
-// Windows of sequences, grouped by their symbols at some of their places, and the kernel matrix of such counts.
+// Windows of sequences, grouped by their symbols at some of their places.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -119,31 +119,6 @@ inline void count_kmers(const Corpus& c, const Pattern& p, Counts& out) {
         if (out.shown) out.shown[windows[i].at] = int32_t(out.features - 1);
     }
     out.start[out.features] = out.entries;
-}
-
-// Counts by row, or counts by feature.
-struct Sparse {
-    const int64_t* start;
-    const int32_t* index;
-    const int32_t* value;
-};
-
-// out[i, j] += weight * sum over features f of x[i, f] z[f, j] for rows [i0, i1). If `triangle`, z is x, and only j >=
-// i are computed.
-inline void add_products(const Sparse& x, const Sparse& z, double weight, bool triangle, int64_t i0, int64_t i1,
-                         double* out, int64_t stride) {
-    parallel(i1 - i0, [&](int64_t task) {
-        const int64_t i = i0 + task;
-        double* row = out + i * stride;
-        for (int64_t e = x.start[i]; e < x.start[i + 1]; ++e) {
-            const double c = weight * x.value[e];
-            const int32_t* begin = z.index + z.start[x.index[e]];
-            const int32_t* end = z.index + z.start[x.index[e] + 1];
-            if (triangle) begin = std::lower_bound(begin, end, int32_t(i));
-            const int32_t* value = z.value + (begin - z.index);
-            for (; begin < end; ++begin, ++value) row[*begin] += c * *value;
-        }
-    });
 }
 
 }  // namespace mercer

@@ -71,6 +71,24 @@ def test_products(native):
     np.testing.assert_array_equal(one, -np.triu(dense @ dense.T))
 
 
+def test_products_of_numbers(native):
+    dense, (start, column, counts) = sparse(0, 40, 90, True)
+    _, (by_feature, rows, values) = sparse(0, 40, 90, False)
+    rng = np.random.default_rng(2)
+    numbers = rng.normal(size=dense.shape)
+    x = start, column, numbers[dense > 0]
+    z = by_feature, rows, numbers.T[dense.T > 0]
+    one, two = np.ones((2, 40, 40))
+    for engine, values in ((native, one), (reference, two)):
+        engine.add_products(**by_name("add_products", *x, *z, -0.5, False, 0, 17, values))
+        engine.add_products(**by_name("add_products", *x, *z, -0.5, False, 17, 40, values))
+    np.testing.assert_allclose(one, two, atol=1e-14)
+    X = np.where(dense > 0, numbers, 0.0)
+    np.testing.assert_allclose(one, 1 - 0.5 * X @ X.T, atol=1e-13)
+    with pytest.raises(TypeError):  # one of counts, one of numbers
+        native.add_products(**by_name("add_products", start, column, counts, *z, 1.0, False, 0, 40, one))
+
+
 @pytest.mark.parametrize("length", range(1, 9))
 @pytest.mark.parametrize("exact", [False, True])
 def test_subsequences(native, isa, length, exact):

@@ -74,10 +74,10 @@ def add_products(
     *,
     row_start: Array,
     features: Array,
-    row_counts: Array,
+    row_values: Array,
     feature_start: Array,
     rows: Array,
-    feature_counts: Array,
+    feature_values: Array,
     weight: float,
     triangle: bool,
     i0: int,
@@ -86,12 +86,12 @@ def add_products(
 ) -> None:
     """`out[i, j]` += weight · Σ_f x[i, f] z[f, j] for rows i0 ≤ i < i1; with `triangle`, where z is x, only for j ≥ i.
 
-    x is stored by rows and z by features, each as starts, indices and counts.
+    x is stored by rows and z by features, each as starts, indices and values, whole numbers or floats.
     """
     n, m = out.shape
     shape = len(feature_start) - 1
-    x = sp.csr_array((row_counts.astype(np.float64), features, row_start), shape=(n, shape))
-    z = sp.csr_array((feature_counts.astype(np.float64), rows, feature_start), shape=(shape, m))
+    x = sp.csr_array((row_values.astype(np.float64), features, row_start), shape=(n, shape))
+    z = sp.csr_array((feature_values.astype(np.float64), rows, feature_start), shape=(shape, m))
     values = weight * (x[i0:i1] @ z).toarray()
     out[i0:i1] += np.triu(values, i0) if triangle else values
 

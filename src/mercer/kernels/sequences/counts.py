@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from mercer.engine import backend
 from mercer.kernels.factors import Factors
 from mercer.kernels.sequences.corpus import Corpus
+from mercer.kernels.symbolic.products import add_products
 
 __all__ = ["Counts", "Pattern", "count", "factors", "gram", "joined", "matmul", "mirrored", "self_products"]
-
-PIECE = 1e8
-"""How many products of counts a thread computes between two interrupt checks."""
 
 BYTES = 24
 """Bytes of a feature of a window in two factors: in each a number and its place."""
@@ -83,10 +81,10 @@ def gram(x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: int) ->
     for pattern in patterns:
         if z is None:
             columns = count(x, pattern, span).matrix
-            _add(columns.tocsr(), columns, pattern.weight, True, out)
+            add_products(columns.tocsr(), columns, out, pattern.weight, triangle=True)
         else:
             rows = count(joined(x, z), pattern, span).matrix.tocsr()
-            _add(rows[: x.count], rows[x.count :].tocsc(), pattern.weight, False, out)
+            add_products(rows[: x.count], rows[x.count :].tocsc(), out, pattern.weight)
     return mirrored(out) if z is None else out
 
 
@@ -103,24 +101,6 @@ def joined(x: Corpus, z: Corpus) -> Corpus:
     """The sequences of x, followed by those of z."""
     starts = np.concatenate([x.starts, z.starts[1:] + x.starts[-1]])
     return Corpus(np.concatenate([x.symbols, z.symbols]), starts, x.names)
-
-
-def _add(rows: Any, columns: Any, weight: float, triangle: bool, out: NDArray[np.float64]) -> None:
-    """`out` += weight · rows @ columnsᵀ, some rows at a time."""
-    core = backend.engine()
-    start, feature_start = rows.indptr.astype(np.int64), columns.indptr.astype(np.int64)
-    work = np.cumsum(
-        np.add.reduceat(np.append(np.diff(feature_start)[rows.indices], 0), start[:-1]) * (np.diff(start) > 0)
-    )
-    ends = np.searchsorted(work, np.arange(PIECE, work[-1] + PIECE, PIECE * core.threads())) + 1
-    i0 = 0
-    for i1 in (*ends[ends < len(out)], len(out)):
-        core.add_products(
-            row_start=start, features=rows.indices, row_counts=rows.data,
-            feature_start=feature_start, rows=columns.indices, feature_counts=columns.data,
-            weight=float(weight), triangle=triangle, i0=i0, i1=int(i1), out=out,
-        )  # fmt: skip
-        i0 = int(i1)
 
 
 def matmul(

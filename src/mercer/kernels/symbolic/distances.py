@@ -10,6 +10,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from mercer.errors import InvalidInput, message
+from mercer.kernels.symbolic.products import sparse_products
 from mercer.numerals import counted
 from mercer.points import DevicePoints, is_torch, points_of, vectors_of
 
@@ -93,8 +94,9 @@ def dot(X: Any, Z: Any) -> Any:
     """⟨x, z⟩ for all pairs."""
     if is_torch(X):
         return X @ Z.T
-    product = X.astype(np.float64, copy=False) @ Z.astype(np.float64, copy=False).T
-    return vectors_of(product).dense().astype(X.dtype, copy=False)
+    A, B = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)
+    product = sparse_products(A, B) if points_of(A).sparse else A @ B.T
+    return product.astype(X.dtype, copy=False)
 
 
 def sqdist(X: Any, Z: Any) -> Any:
@@ -134,9 +136,11 @@ def _centred(X: Any, Z: Any) -> tuple[Any, Any]:
 
 def _repair(D: Any, X: Any, Z: Any, xx: Any, zz: Any, same: bool) -> None:
     """Direct differences for pairs with D < xx + zz; kernels of the distance need √D to be accurate, too."""
-    for i in range(len(D)):
-        close = np.flatnonzero(xx[i] + zz > D[i])
-        close = close[close != i] if same else close
+    near = xx[:, None] + zz > D
+    if same:
+        np.fill_diagonal(near, False)
+    for i in np.flatnonzero(near.any(axis=1)).tolist():
+        close = np.flatnonzero(near[i])
         for start in range(0, len(close), _rows_at_once(Z)):
             part = close[start : start + _rows_at_once(Z)]
             D[i, part] = _differences(X, i, Z, part)
