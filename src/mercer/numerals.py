@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-__all__ = ["counted", "digits", "of_metric", "ratio"]
+__all__ = ["counted", "digits", "of_metric", "ratio", "shown"]
 
 RATIOS = ("R²", "accuracy", "balanced accuracy", "AUC", "area under the ROC curve")
 """The scores without a unit, at most 1; other scores are errors in the unit of the target."""
@@ -35,6 +36,17 @@ def digits(value: float, thousands: str = "") -> str:
     if 1e4 <= abs(rounded) < (1e12 if thousands else 1e9):
         return f"{rounded:,.0f}".replace(",", thousands)
     return f"{value:#.4g}".rstrip(".")
+
+
+def shown(value: Any) -> str:
+    """A value as in Python, a NumPy number without the name of its type.
+
+    >>> import numpy as np
+    >>> shown(np.float64(0.5)), shown("auto"), shown(np.int64(3))
+    ('0.5', "'auto'", '3')
+    """
+    plain = getattr(value, "item", None) if getattr(value, "shape", None) == () else None
+    return repr(value if plain is None else plain())
 
 
 def ratio(value: float) -> str:

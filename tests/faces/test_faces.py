@@ -8,8 +8,10 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import pairwise as their_pairwise
 from sklearn.svm import _base
 
+from mercer import accelerate
 from mercer import sklearn as faces
-from mercer.errors import DelegatedWarning
+from mercer.accelerate import work
+from mercer.errors import DelegatedWarning, InvalidInput
 from mercer.sklearn.metrics import pairwise
 
 X, LABELS = make_blobs(90, centers=3, cluster_std=4.0, random_state=0)
@@ -198,3 +200,151 @@ def test_kernel_matrices_are_theirs(name, dtype):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4 if dtype is np.float32 else 1e-11, atol=1e-6)
     with pytest.raises(ValueError):
         getattr(pairwise, name)(rows, others[:, :1])
+
+
+# ---- parameters that no Mercer kernel has ----------------------------------------------------------------------------
+
+INDEFINITE = [
+    {"kernel": "additive_chi2"},
+    {"kernel": "sigmoid", "gamma": 0.3, "coef0": -1.0},
+    {"kernel": "poly", "degree": 2, "coef0": -1.0},
+    {"kernel": "poly", "degree": 3, "coef0": -2.0},
+]
+
+
+@pytest.mark.parametrize("parameters", INDEFINITE, ids=str)
+@pytest.mark.parametrize("n_components", [12, 25])
+def test_features_of_indefinite_kernels_are_theirs(parameters, n_components):
+    """The features Φ of the drawn rows have ΦΦᵀ = |K|, by the eigenvalues."""
+    rows = np.abs(np.random.default_rng(0).normal(size=(30, 3)))
+    theirs, ours = (
+        module.Nystroem(n_components=n_components, random_state=0, **parameters).fit(rows[:25])
+        for module in (kernel_approximation, faces)
+    )
+    np.testing.assert_allclose(ours.transform(rows), theirs.transform(rows), atol=1e-7)
+    names = {"gamma", "degree", "coef0"} & parameters.keys()
+    K = their_pairwise.pairwise_kernels(
+        ours.components_, metric=parameters["kernel"], **{name: parameters[name] for name in names}
+    )
+    values, V = np.linalg.eigh(K)
+    assert values[0] < -1e-3
+    Phi = ours.transform(ours.components_)
+    np.testing.assert_allclose(Phi @ Phi.T, (V * np.abs(values)) @ V.T, atol=1e-8)
+
+
+def test_features_of_values_that_are_no_numbers_are_refused():
+    for parameters in ({"kernel": "poly", "degree": 2.5, "coef0": -1.0}, {"kernel": lambda x, z: np.nan}):
+        with pytest.raises(InvalidInput, match="not finite"):
+            faces.Nystroem(n_components=9, **parameters).fit(X / 10)
+
+
+CONSTANT = [
+    {"kernel": "sigmoid", "gamma": 0.0},
+    {"kernel": "sigmoid", "gamma": 0.0, "coef0": -1.0},
+    {"kernel": "poly", "gamma": 0.0, "coef0": -1.0},
+]
+
+
+@pytest.mark.parametrize("parameters", CONSTANT, ids=str)
+@pytest.mark.parametrize(("name", "y"), [("SVC", TWO), ("SVC", LABELS), ("SVR", NUMBERS), ("OneClassSVM", None)])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_machines_with_constant_kernels_are_theirs(parameters, name, y, kind):
+    with pytest.warns(DelegatedWarning, match=f"{name}: scikit-learn's own code runs"):
+        ours = getattr(faces, name)(**parameters).fit(kind(X), y)
+    with pytest.warns(DelegatedWarning, match="give gamma > 0"):
+        predicted = ours.predict(kind(NEW))
+    np.testing.assert_array_equal(predicted, getattr(svm, name)(**parameters).fit(kind(X), y).predict(kind(NEW)))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("parameters", [*CONSTANT, {"kernel": "rbf", "gamma": 1e308}], ids=str)
+def test_extreme_parameters_are_theirs(parameters):
+    rows, new = X[:30] / 10, NEW / 10  # of more rows LAPACK finds no components of the unit matrix
+    ridges = [module.KernelRidge(**parameters).fit(rows, NUMBERS[:30]) for module in (faces, kernel_ridge)]
+    np.testing.assert_allclose(*(one.predict(new) for one in ridges), rtol=1e-9, atol=1e-12)
+    components = [module.KernelPCA(2, **parameters).fit(rows) for module in (faces, decomposition)]
+    np.testing.assert_allclose(*(np.abs(one.transform(new)) for one in components), atol=1e-6)
+    features = [
+        module.Nystroem(n_components=9, random_state=0, **parameters).fit(rows)
+        for module in (faces, kernel_approximation)
+    ]
+    np.testing.assert_allclose(*((one.transform(new) @ one.transform(rows).T) for one in features), atol=1e-9)
+
+
+def test_values_beyond_float64_are_said_to_be_theirs():
+    options = {"kernel": "rbf", "gamma": 1e308}
+    ridge, components = faces.KernelRidge(**options), faces.KernelPCA(2, fit_inverse_transform=True, **options)
+    with np.errstate(all="ignore"):
+        for model, outputs in ((ridge, ridge.predict), (components, components.transform)):
+            with pytest.warns(DelegatedWarning, match="not finite"):
+                model.fit(X, NUMBERS)
+            with pytest.warns(DelegatedWarning, match="not finite"):
+                outputs(X)
+        K = their_pairwise.rbf_kernel(components.X_transformed_fit_, gamma=1e308)
+    np.testing.assert_allclose((K + np.eye(len(X))) @ components.dual_coef_, X, atol=1e-9)
+    for degree, coef0 in ((2.5, -1.0), (3, 1e200)):  # a power that is complex, and one that overflows
+        for model in (faces.KernelRidge(), faces.KernelPCA(2)):
+            model.set_params(kernel="poly", gamma=0.0, degree=degree, coef0=coef0)
+            with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"NaN|infinity"):
+                model.fit(X, NUMBERS)
+
+
+def test_negative_rows_have_no_chi2_for_any_gamma():
+    for model in (faces.KernelRidge(kernel="chi2", gamma=0.0), faces.Nystroem("chi2", gamma=0.0, n_components=5)):
+        with pytest.raises(ValueError, match="negative values"):
+            model.fit(X, NUMBERS)
+        model.fit(np.abs(X), NUMBERS)
+
+
+@pytest.mark.parametrize(
+    ("metric", "parameters"),
+    [
+        ("laplacian", {"gamma": 0}),
+        ("chi2", {"gamma": 0}),
+        ("rbf", {"gamma": -0.1}),
+        ("laplacian", {"gamma": -0.1}),
+        ("poly", {"gamma": -1.0, "coef0": 2.0}),
+        ("poly", {"degree": -1}),
+        ("poly", {"degree": 0.5}),
+        ("rbf", {"gamma": np.linspace(0.1, 1.0, len(NEW))}),
+        ("rbf", {"gamma": 1.0, "degree": 9, "filter_params": True, "n_jobs": 2}),
+    ],
+    ids=str,
+)
+def test_kernels_by_name_have_unchecked_parameters_as_there(metric, parameters):
+    rows = np.abs(NEW) / 10
+    ours, theirs = (one.pairwise_kernels(rows, metric=metric, **parameters) for one in (pairwise, their_pairwise))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("given", "error"), [({"metric": "gaussian"}, "metric"), ({"metric": "rbf", "n_jobs": "all"}, "n_jobs")], ids=str
+)
+def test_the_other_parameters_of_kernels_by_name_are_checked_as_there(given, error):
+    for module in (pairwise, their_pairwise):
+        with pytest.raises(ValueError, match=f"'{error}' parameter of pairwise_kernels"):
+            module.pairwise_kernels(X, **given)
+        with pytest.raises(ValueError, match="'gamma' parameter of laplacian_kernel"):
+            module.laplacian_kernel(X, gamma=0)
+
+
+def test_matrices_beyond_float64_are_theirs(monkeypatch):
+    with pytest.warns(DelegatedWarning, match="rbf_kernel: scikit-learn's own code runs"), np.errstate(all="ignore"):
+        ours = pairwise.rbf_kernel(X, gamma=1e308)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(ours, their_pairwise.rbf_kernel(X, gamma=1e308))
+    monkeypatch.setattr(work, "WORTH", 0.0)
+    monkeypatch.setattr(work, "IMPORT", 0.0)
+    for strict in (False, True):
+        accelerate.install(strict=strict)
+        try:
+            with np.errstate(all="ignore"):
+                if not strict:
+                    np.testing.assert_array_equal(their_pairwise.rbf_kernel(X, gamma=1e308), ours)
+                    assert "1 × in scikit-learn" in accelerate.summary()
+                    assert "1 ×: KernelOperator: " in accelerate.summary()
+                else:
+                    with pytest.raises(InvalidInput, match="not finite"):
+                        their_pairwise.rbf_kernel(X, gamma=1e308)
+        finally:
+            accelerate.uninstall()

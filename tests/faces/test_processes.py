@@ -52,7 +52,14 @@ REFUSED = [
     DotProduct(0.0) + WhiteKernel(),
     RBF() + WhiteKernel(0.0),
     ExpSineSquared(),
+    (RBF(0.6) + 0.5) ** 1.5,
+    RBF() ** 0.0,
+    RBF(1e200),
+    RBF(1e-200),
+    RationalQuadratic(1e160),
 ]
+EXTREME = [RBF([1e-200, 1.0]), Matern(1e200, nu=np.inf), Matern(1e-200, nu=np.inf)]
+"""Kernels that ours have, without values in float64 on rows like these."""
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
@@ -176,6 +183,45 @@ def test_what_is_left_to_scikit_learn_is_said(kernel):
     np.testing.assert_array_equal(ours.predict(NEW), theirs.predict(NEW))
     with pytest.raises(ValueError, match="CompoundKernel"), pytest.warns(DelegatedWarning):
         faces.GaussianProcessClassifier(CompoundKernel([kernel])).fit(X, LABELS)
+
+
+@pytest.mark.parametrize("kernel", EXTREME, ids=str)
+@pytest.mark.parametrize(
+    ("name", "output"), [("GaussianProcessRegressor", "predict"), ("GaussianProcessClassifier", "predict_proba")]
+)
+def test_values_beyond_float64_are_theirs(kernel, name, output):
+    with pytest.warns(DelegatedWarning, match=f"{name}: scikit-learn's own code runs") as said:
+        predicted = getattr(ours := getattr(faces, name)(kernel, optimizer=None).fit(X, LABELS), output)(NEW)
+    assert any("float64" in str(one.message) for one in said)
+    theirs = getattr(gaussian_process, name)(kernel, optimizer=None).fit(X, LABELS)
+    np.testing.assert_allclose(predicted, getattr(theirs, output)(NEW), rtol=1e-9)
+    np.testing.assert_allclose(ours.log_marginal_likelihood_value_, theirs.log_marginal_likelihood_value_, rtol=1e-9)
+    assert vars(ours).keys() == vars(theirs).keys()
+
+
+@pytest.mark.parametrize("name", ["GaussianProcessRegressor", "GaussianProcessClassifier"])
+def test_a_search_may_leave_float64(name):
+    """Lengths whose squares, or the inverses of these, overflow have a likelihood there."""
+    places, seen = [0.0, 400.0, -400.0, 0.5], {}
+
+    def values(which):
+        def search(objective, start, bounds):
+            seen[which] = [objective(np.array([place])) for place in places]
+            return start, seen[which][0][0]
+
+        return search
+
+    for which, module in (("ours", faces), ("theirs", gaussian_process)):
+        options = {"alpha": 0.1} if name == "GaussianProcessRegressor" else {}
+        model = getattr(module, name)(RBF(1.0, (1e-200, 1e200)), optimizer=values(which), **options)
+        if module is faces:
+            with pytest.warns(DelegatedWarning, match=f"{name}: scikit-learn's own code runs"):
+                model.fit(X, LABELS)
+        else:
+            model.fit(X, LABELS)
+    for mine, own in zip(seen["ours"], seen["theirs"], strict=True):
+        np.testing.assert_allclose(mine[0], own[0], rtol=1e-8)
+        np.testing.assert_allclose(mine[1], own[1], rtol=1e-6, atol=1e-8)
 
 
 def test_the_likelihood_is_ours(monkeypatch):

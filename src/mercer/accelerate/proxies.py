@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import copyreg
 import threading
+import warnings
 from collections.abc import Callable
 from functools import cache, partial, wraps
 from importlib import import_module
@@ -20,7 +21,7 @@ from sklearn.utils.metaestimators import available_if
 
 from mercer.accelerate import work
 from mercer.accelerate.ledger import Call, note, strict
-from mercer.errors import InvalidInput, MercerError, message
+from mercer.errors import DelegatedWarning, InvalidInput, MercerError, message
 
 __all__ = ["proxy", "revive"]
 
@@ -55,7 +56,22 @@ def _ours(home: str, name: str) -> Any:
             raise InvalidInput(message(name, given, "leave out --strict, or strict=True, to let scikit-learn do it"))
         _call.why = why
 
-    return face if isfunction(face) else type(name, (face,), {"_delegated": delegated})
+    return _refusing(face) if isfunction(face) else type(name, (face,), {"_delegated": delegated})
+
+
+def _refusing(face: Callable[..., Any]) -> Callable[..., Any]:
+    """Our function, which raises an error where it would leave the work to scikit-learn."""
+
+    @wraps(face)
+    def call(*args: Any, **params: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DelegatedWarning)
+            try:
+                return face(*args, **params)
+            except DelegatedWarning as said:
+                raise InvalidInput(str(said).partition("has this to say: ")[2]) from said
+
+    return call
 
 
 def _made_by_either(cls: Any, thing: Any) -> bool:

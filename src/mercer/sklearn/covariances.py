@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process import kernels
 
-from mercer.errors import InvalidInput, message
+from mercer.errors import InvalidInput, NotAKernel, message
 from mercer.gram import KernelOperator
 from mercer.kernels import Constant, Gaussian, Kernel, Linear, Matern, Periodic, Power, RationalQuadratic, Scaled
-from mercer.kernels.derivatives import positive_parameters
+from mercer.kernels.derivatives import positive_parameters, with_parameters
 from mercer.select.covariance import NOISE, Covariance
 
 __all__ = ["Translated", "translated"]
@@ -61,6 +61,10 @@ class Translated:
         names = dict.fromkeys(name for name, _ in self.slots if name != NOISE)
         return Covariance(self.kernel, tuple(names), _rows(X))
 
+    def at(self, names: tuple[str, ...], values: Floats) -> Translated:
+        """The same with other values of these parameters of ours."""
+        return replace(self, kernel=with_parameters(self.kernel, dict(zip(names, values.tolist(), strict=True))))
+
     def moved(self, names: tuple[str, ...], move: Floats) -> tuple[Floats, list[tuple[str, float]]]:
         """The values of our parameters where scikit-learn's θ is further by `move`, and the name and power of each."""
         values, powers = positive_parameters(self.kernel), []
@@ -95,7 +99,12 @@ def translated(theirs: Any, columns: int) -> Translated:
     >>> found.kernel, found.noise, found.slots
     (2.0 * Gaussian(gamma=0.5), 0.1, (('scale', 1.0), ('kernel__gamma', -2.0), ('noise', 0.1)))
     """
-    kernel, noise, slots = _parts(theirs, columns)
+    try:
+        kernel, noise, slots = _parts(theirs, columns)
+    except NotAKernel as error:  # a power, or a constant below 0
+        raise InvalidInput(str(error)) from error
+    except ArithmeticError as error:
+        raise _uncovered(theirs, "of which a parameter, or its square, is beyond float64") from error
     if kernel is None:
         raise _uncovered(theirs, "which is noise alone")
     known = {**positive_parameters(kernel), NOISE: noise}
@@ -112,7 +121,7 @@ def _parts(theirs: Any, columns: int) -> tuple[Kernel | None, float, Slots]:
         return None, level, () if theirs.hyperparameter_noise_level.fixed else ((NOISE, level),)
     if kind is kernels.Exponentiation:
         kernel, slots = _smooth(theirs.kernel, columns)
-        return Power(kernel, theirs.exponent), 0.0, _below("kernel__", slots)
+        return Power(kernel, float(theirs.exponent)), 0.0, _below("kernel__", slots)
     if kind is kernels.Product:
         kernel, slots = _product(_smooth(theirs.k1, columns), _smooth(theirs.k2, columns))
         return kernel, 0.0, slots

@@ -9,9 +9,8 @@ from sklearn import decomposition
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer import estimators
-from mercer.errors import InvalidInput
 from mercer.kernels import Precomputed
-from mercer.sklearn.faces import Face, gram, quietly
+from mercer.sklearn.faces import REFUSALS, Face, quietly
 
 __all__ = ["KernelPCA"]
 
@@ -48,7 +47,8 @@ class KernelPCA(Face, decomposition.KernelPCA):
     def _get_kernel(self, X: Any, Y: Any = None) -> Any:
         """The operator of a kernel that has a name; the matrix of others."""
         kernel = self._named_kernel(X.shape[1], self.gamma_)
-        return super()._get_kernel(X, Y) if kernel is None else gram(kernel, X, Y)
+        K = None if kernel is None else self._gram(kernel, X, Y)
+        return super()._get_kernel(X, Y) if K is None else K
 
     def _fit_transform_in_place(self, K: Any) -> None:
         stored = isinstance(K, np.ndarray)
@@ -65,7 +65,7 @@ class KernelPCA(Face, decomposition.KernelPCA):
             quietly(pca.fit, rows)
             short = len(pca.eigenvalues_) < k and _negative(pca, rows if stored else K)
             why = "the centred matrix has negative eigenvalues" if short else ""
-        except InvalidInput as error:
+        except REFUSALS as error:
             why = str(error)
         if why:
             self._delegated(why)
@@ -89,7 +89,13 @@ class KernelPCA(Face, decomposition.KernelPCA):
         if kernel is None or hasattr(X, "tocsr"):
             return super()._fit_inverse_transform(X_transformed, X)
         decoder = estimators.KernelRidge(kernel, self.alpha)
-        quietly(decoder.fit, X_transformed, X)
+        try:
+            quietly(decoder.fit, X_transformed, X)
+        except REFUSALS as error:
+            self._delegated(str(error))
+            theirs = decomposition.KernelPCA()  # which takes its own matrix, and not our operator
+            theirs.__dict__ = self.__dict__
+            return theirs._fit_inverse_transform(X_transformed, X)
         self.dual_coef_, self.X_transformed_fit_ = decoder.dual_coef_, X_transformed
 
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.errors import DelegatedWarning, warn
+from mercer.errors import DelegatedWarning, InvalidInput, NotAKernel, warn
 from mercer.gram import KernelOperator
 from mercer.kernels import (
     Chi2,
@@ -24,7 +24,10 @@ from mercer.kernels import (
     Sigmoid,
 )
 
-__all__ = ["Face", "gram", "kernel_of", "quietly"]
+__all__ = ["REFUSALS", "Face", "gram", "kernel_of", "left", "quietly"]
+
+REFUSALS = (InvalidInput, NotAKernel)
+"""What we refuse and scikit-learn may have an answer to. A lack of memory or a lost device is not left to it."""
 
 
 class Face:
@@ -37,11 +40,10 @@ class Face:
 
     def _delegated(self, why: str) -> None:
         """Called before scikit-learn's own code does what was asked."""
-        text = f"{type(self).__name__}: scikit-learn's own code runs, because mercer has this to say: {why}"
-        warn(text, DelegatedWarning)
+        left(type(self).__name__, why)
 
     def _named_kernel(self, columns: int, gamma: float | None = None) -> Kernel | None:
-        """The kernel of the parameters; None of matrices, of functions, and of those that only scikit-learn has."""
+        """The kernel of the parameters; None of matrices, of functions, and as for `kernel_of`."""
         if callable(self.kernel) or self.kernel == "precomputed":
             return None
         gamma = self.gamma if gamma is None else gamma
@@ -50,15 +52,34 @@ class Face:
         degree, coef0 = (3 if self.degree is None else self.degree), (1.0 if self.coef0 is None else self.coef0)
         return kernel_of(self.kernel, gamma, degree, coef0)
 
+    def _gram(self, kernel: Kernel, X: Any, Z: Any = None) -> KernelOperator | None:
+        """`gram`; None, after a warning, if float64 does not hold the values as we compute them."""
+        try:
+            return gram(kernel, X, Z)
+        except REFUSALS as error:
+            self._delegated(str(error))
+            return None
+
+
+def left(who: str, why: str) -> None:
+    """Warn that scikit-learn's own code does what was asked."""
+    warn(f"{who}: scikit-learn's own code runs, because mercer has this to say: {why}", DelegatedWarning)
+
 
 def kernel_of(name: str, gamma: float, degree: float, coef0: float) -> Kernel | None:
-    """The kernel of one of scikit-learn's names; None if only scikit-learn has it.
+    """The kernel of one of scikit-learn's names; None if only scikit-learn has it, or has it with such parameters.
 
-    >>> kernel_of("poly", 0.5, 2, 1.0)
-    Polynomial(degree=2, gamma=0.5)
+    >>> kernel_of("poly", 0.5, 2, 1.0), kernel_of("sigmoid", 0.0, 3, 1.0)
+    (Polynomial(degree=2, gamma=0.5), None)
     """
-    name = "poly" if name == "polynomial" else name
-    if gamma == 0 and name in ("rbf", "laplacian", "chi2"):
+    try:
+        return _kernel_of("poly" if name == "polynomial" else name, gamma, degree, coef0)
+    except (*REFUSALS, ArithmeticError):  # a parameter that no Mercer kernel has, or a power beyond float64
+        return None
+
+
+def _kernel_of(name: str, gamma: float, degree: float, coef0: float) -> Kernel | None:
+    if gamma == 0 and name in ("rbf", "laplacian"):  # that of χ² refuses negative rows all the same
         return Constant(1.0)
     if name == "poly" and (degree == 0 or gamma == 0):
         return Constant(float(coef0) ** degree)

@@ -19,9 +19,12 @@ from mercer.errors import InvalidInput
 from mercer.select.laplace import LaplaceLikelihood
 from mercer.select.marginal import ExactLikelihood
 from mercer.sklearn.covariances import Translated, translated
-from mercer.sklearn.faces import Face
+from mercer.sklearn.faces import REFUSALS, Face, left
 
 __all__ = ["GaussianProcessClassifier", "GaussianProcessRegressor"]
+
+BEYOND = (*REFUSALS, ArithmeticError)
+"""The errors of parameters, or of values, that float64 does not hold as we compute them."""
 
 
 def _of(kernel: Any, X: Any) -> Translated | None:
@@ -35,6 +38,10 @@ def _of(kernel: Any, X: Any) -> Translated | None:
 def _columns(X: Any) -> int:
     shape = np.shape(X)
     return shape[1] if len(shape) > 1 else 1
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, REFUSALS) else "a parameter of the kernel, or its square, is beyond float64"
 
 
 def _at(kernel: Any, theta: Any, clone_kernel: bool) -> Any:
@@ -65,10 +72,12 @@ class Process:
     kernel_: Any
     X_train_: Any
     _kept: Any
+    _left: str
+    """Why an evaluation of the likelihood was scikit-learn's, in a fit that had one."""
 
     def fit(self, X: Any, y: Any) -> Self:
         """scikit-learn's fit, for all evaluations of which one likelihood serves: only θ changes between them."""
-        self._kept = None
+        self._kept, self._left = None, ""
         rows = next(iter(np.shape(y)), 0)  # scikit-learn refuses what has none
         try:
             with one_blas_thread(rows**3):
@@ -91,13 +100,37 @@ class Process:
             if hasattr(self, "_kept"):
                 self._kept = kept
         found, likelihood, start = kept
-        values, powers = found.moved(likelihood.names, theta - start)
-        at = likelihood(values, eval_gradient)
-        value, gradient = (-np.inf, np.zeros(len(likelihood.names))) if at is None else at
+        at, why = None, ""
+        try:
+            values, powers = found.moved(likelihood.names, theta - start)
+            at = likelihood(values, eval_gradient)
+            if at is None:  # where K has no Cholesky factor, or the kernel has no values
+                found.at(likelihood.names, values).operator(self.X_train_)
+        except BEYOND as error:
+            why = _reason(error)
+        if at is None:
+            return self._without_value(why, theta, eval_gradient, clone_kernel)
+        value, gradient = at
         if not eval_gradient:
             return np.float64(value)
         slopes = dict(zip(likelihood.names, gradient.tolist(), strict=True))
         return np.float64(value), np.array([power * slopes[name] for name, power in powers])
+
+    def _without_value(self, why: str, theta: Any, eval_gradient: bool, clone_kernel: bool) -> Any:
+        """scikit-learn's likelihood where our kernel has no values, and why it has none; else −∞."""
+        nothing: Any = (-np.inf, np.zeros(len(theta))) if eval_gradient else np.float64(-np.inf)
+        if not why:
+            return nothing
+        try:
+            with np.errstate(all="ignore"):
+                found = super().log_marginal_likelihood(theta, eval_gradient, clone_kernel)  # type: ignore[misc]
+        except ValueError:  # their matrix is not finite, or has no factor
+            return nothing
+        if not np.isfinite(found[0] if eval_gradient else found):
+            return nothing
+        if hasattr(self, "_kept"):
+            self._left = why  # which the fit says once
+        return found
 
 
 class GaussianProcessRegressor(Covered, Process, gaussian_process.GaussianProcessRegressor):
@@ -121,7 +154,10 @@ class GaussianProcessRegressor(Covered, Process, gaussian_process.GaussianProces
     def fit(self, X: Any, y: Any) -> Self:
         """Maximise the likelihood, by scikit-learn's search."""
         self._covered(X)
-        return super().fit(X, y)
+        super().fit(X, y)
+        if why := self.__dict__.pop("_left"):
+            self._delegated(why)
+        return self
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """The mean, and on request the deviation or the covariance; those of the prior before a fit."""
@@ -130,7 +166,11 @@ class GaussianProcessRegressor(Covered, Process, gaussian_process.GaussianProces
             return super().predict(X, return_std, return_cov)
         twin = gaussian_process.GaussianProcessRegressor()
         twin.__dict__ = self.__dict__ | {"kernel_": found if return_std or return_cov else found.operator}
-        return twin.predict(X, return_std, return_cov)
+        try:
+            return twin.predict(X, return_std, return_cov)
+        except BEYOND as error:
+            self._delegated(_reason(error))
+            return super().predict(X, return_std, return_cov)
 
     def _likelihood(self, found: Translated) -> ExactLikelihood:
         Y = np.asarray(self.y_train_, np.float64).reshape(len(self.y_train_), -1)
@@ -145,11 +185,15 @@ class Laplace(Process, TheirLaplace):
         found = _of(self.kernel_, self.X_train_)
         if found is None:
             return super().latent_mean_and_variance(X)
-        K = found(X, self.X_train_)
+        try:
+            K, prior = found(X, self.X_train_), found.diag(X)
+        except BEYOND as error:
+            left("GaussianProcessClassifier", _reason(error))
+            return super().latent_mean_and_variance(X)
         mean = K @ (self.y_train_ - self.pi_)
         K *= self.W_sr_
         v = solve_triangular(self.L_, K.T, lower=True, overwrite_b=True, check_finite=False)
-        return mean, found.diag(X) - np.einsum("ij,ij->j", v, v)
+        return mean, prior - np.einsum("ij,ij->j", v, v)
 
     def _likelihood(self, found: Translated) -> LaplaceLikelihood:
         Y = np.asarray(self.y_train_, np.float64)[:, None]
@@ -188,8 +232,11 @@ class GaussianProcessClassifier(Covered, gaussian_process.GaussianProcessClassif
             machine = (OneVsOneClassifier if pairs else OneVsRestClassifier)(own, n_jobs=self.n_jobs)
         self.base_estimator_ = machine.fit(X, y)
         machines = getattr(machine, "estimators_", [machine])
+        reasons = [vars(one).pop("_left", "") for one in (own, *machines)]
         for one in (own, *machines):  # what is kept, copied and pickled is scikit-learn's
             one.__class__ = TheirLaplace
+        if why := next(filter(None, reasons), ""):
+            self._delegated(why)
         self.log_marginal_likelihood_value_ = np.mean([one.log_marginal_likelihood_value_ for one in machines])
         return self
 

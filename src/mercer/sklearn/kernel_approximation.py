@@ -12,8 +12,10 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.approx.nystroem import inverse_root
-from mercer.sklearn.faces import Face, gram
+from mercer.engine.backend import one_blas_thread
+from mercer.errors import InvalidInput, message
+from mercer.planning import costs
+from mercer.sklearn.faces import Face
 
 __all__ = ["AdditiveChi2Sampler", "Nystroem", "PolynomialCountSketch", "RBFSampler", "SkewedChi2Sampler"]
 
@@ -58,8 +60,7 @@ class Nystroem(Face, kernel_approximation.Nystroem):
         self.component_indices_ = check_random_state(self.random_state).permutation(n)[: self._n_features_out]
         self.components_ = X[self.component_indices_]
         K = self._values(self.components_)
-        K = K.toarray() if hasattr(K, "kernel") else K
-        self.normalization_ = inverse_root(K, float(np.finfo(np.float64).eps))[0].astype(K.dtype)
+        self.normalization_ = _root(K.toarray() if hasattr(K, "kernel") else K)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -75,6 +76,28 @@ class Nystroem(Face, kernel_approximation.Nystroem):
         """The operator of a kernel that has a name; the matrix of others."""
         parameters = self._get_kernel_params()
         kernel = self._named_kernel(X.shape[1])
-        if kernel is not None:
-            return gram(kernel, X, Z)
+        K = None if kernel is None else self._gram(kernel, X, Z)
+        if K is not None:
+            return K
         return pairwise_kernels(X, Z, metric=self.kernel, filter_params=True, n_jobs=self.n_jobs, **parameters)
+
+
+def _root(K: np.ndarray) -> np.ndarray:
+    """V sign(λ) |λ|^(−½) Vᵀ over the eigenvalues that are more than rounding: scikit-learn's root by singular values.
+
+    It is K^(−½) of a Mercer kernel. The features of the drawn rows have the inner products |K|.
+
+    >>> _root(np.diag([4.0, -4.0, 0.0]))
+    array([[ 0.5,  0. ,  0. ],
+           [ 0. , -0.5,  0. ],
+           [ 0. ,  0. ,  0. ]])
+    """
+    if not np.all(np.isfinite(K)):
+        given, do = "kernel values that are not finite on the drawn rows", "give other parameters, or scale the columns"
+        raise InvalidInput(message("Nystroem", given, do))
+    with one_blas_thread(costs.eigen_operations(len(K))):
+        values, V = np.linalg.eigh(np.asarray(K + K.T, np.float64) / 2.0)
+        sizes = np.abs(values)
+        kept = (sizes >= np.finfo(np.float64).eps * len(K) * sizes.max()) & (sizes > 0)
+        root = (V[:, kept] * (np.sign(values[kept]) / np.sqrt(sizes[kept]))) @ V[:, kept].T
+    return root.astype(K.dtype)

@@ -10,9 +10,8 @@ from sklearn.base import _fit_context
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mercer import estimators
-from mercer.errors import InvalidInput
 from mercer.kernels import Precomputed
-from mercer.sklearn.faces import Face, gram, quietly
+from mercer.sklearn.faces import REFUSALS, Face, quietly
 
 __all__ = ["KernelRidge"]
 
@@ -50,7 +49,7 @@ class KernelRidge(Face, kernel_ridge.KernelRidge):
         ridge = estimators.KernelRidge(Precomputed() if kernel is None else kernel, alpha)
         try:
             quietly(ridge.fit, rows, y[used], None if weights is None else weights[used])
-        except InvalidInput as error:
+        except REFUSALS as error:
             self._delegated(str(error))
             return super().fit(*theirs)
         self.dual_coef_ = np.zeros_like(ridge.dual_coef_, shape=y.shape)
@@ -64,5 +63,6 @@ class KernelRidge(Face, kernel_ridge.KernelRidge):
         kernel = self._named_kernel(self.X_fit_.shape[1])
         if kernel is None:  # one product with the user's values
             return super().predict(X)
-        X = validate_data(self, X, accept_sparse=("csr", "csc"), reset=False)
-        return np.asarray(gram(kernel, X, self.X_fit_) @ self.dual_coef_)
+        rows = validate_data(self, X, accept_sparse=("csr", "csc"), reset=False)
+        K = self._gram(kernel, rows, self.X_fit_)
+        return super().predict(X) if K is None else np.asarray(K @ self.dual_coef_)

@@ -10,11 +10,11 @@ from sklearn import get_config, svm
 from sklearn.svm._base import BaseLibSVM
 
 from mercer import estimators
-from mercer.errors import InvalidInput
+from mercer.errors import InvalidInput, message
 from mercer.estimators.base.calibration import coupled, probabilities
 from mercer.estimators.base.pairwise import votes
 from mercer.estimators.svm.support_vectors import SupportVectorMachine
-from mercer.sklearn.faces import Face, kernel_of, quietly
+from mercer.sklearn.faces import REFUSALS, Face, kernel_of, quietly
 
 __all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"]
 
@@ -53,7 +53,11 @@ class Machine(Face, BaseLibSVM):
         name = "precomputed" if callable(self.kernel) else self.kernel
         if isinstance(self.gamma, str) and name in ("rbf", "poly", "sigmoid") and not 0 < self._gamma < np.inf:
             raise ValueError(NOT_FINITE)
-        return kernel_of(name, self._gamma, self.degree, self.coef0)
+        found = kernel_of(name, self._gamma, self.degree, self.coef0)
+        if found is None:
+            given = f"no kernel {name!r} with gamma={self._gamma:g}, degree={self.degree}, coef0={self.coef0:g}"
+            raise InvalidInput(message(type(self).__name__, given, "give gamma > 0"))
+        return found
 
     def _dense_fit(self, X: Any, y: Any, sample_weight: Any, *options: Any, **seed: Any) -> None:
         given = X
@@ -64,12 +68,12 @@ class Machine(Face, BaseLibSVM):
                 raise ValueError("X.shape[0] should be equal to X.shape[1]")
         weights = np.maximum(sample_weight, 0.0) if len(sample_weight) else np.ones(len(y))
         self._check_weights(y, weights)
-        machine = self._made()
         try:
+            machine = self._made()
             # Numbers of classes as integers, and no weights of 1, need fewer checks.
             target = y.astype(np.intp) if self._by_class else y
             quietly(machine.fit, X, target, weights if len(sample_weight) else None)
-        except InvalidInput as error:
+        except REFUSALS as error:
             self._refuse_as_libsvm(error)
             self._delegated(str(error))
             theirs = super()._sparse_fit if self._sparse else super()._dense_fit
@@ -88,7 +92,7 @@ class Machine(Face, BaseLibSVM):
             one = INFEASIBLE if self._impl == "nu_svc" else ONE_CLASS
             raise ValueError(one if present == 1 else NO_CLASS)
 
-    def _refuse_as_libsvm(self, error: InvalidInput) -> None:
+    def _refuse_as_libsvm(self, error: Exception) -> None:
         """Raise what LIBSVM refuses too, in its words."""
         if "infeasible" in str(error):
             raise ValueError(f"{INFEASIBLE}: {error}") from error
@@ -142,8 +146,13 @@ class Machine(Face, BaseLibSVM):
 
     def _dense_decision_function(self, X: Any) -> np.ndarray:
         """LIBSVM's decisions, (m, pairs), which are positive for the first class of a pair."""
-        machine = self._machine()
-        return np.asarray(machine._products(X) + machine.intercept_)
+        try:
+            machine = self._machine()
+            return np.asarray(machine._products(X) + machine.intercept_)
+        except REFUSALS as error:
+            self._delegated(str(error))
+            theirs = super()._sparse_decision_function if self._sparse else super()._dense_decision_function
+            return np.asarray(theirs(X))
 
     _sparse_decision_function = _dense_decision_function
 

@@ -148,6 +148,82 @@ def test_weight_two_is_a_repeated_row_and_weight_zero_an_absent_one(mode, data):
     np.testing.assert_allclose(clone(model).partial_fit(X, y, w).predict(X), expected, rtol=1e-9, atol=1e-12)
 
 
+def by_weight(K, y, weights, step):
+    """One row after the other: whole visits, and the rest of the weight as a part of one."""
+    beta = np.zeros(len(y))
+    for i, weight in enumerate(weights):
+        for part in [1.0] * int(weight) + [weight % 1]:
+            beta[i] += step * part * (y[i] - K[i] @ beta)
+    return beta
+
+
+WEIGHTS = {
+    "forgetting": np.exp(-2.0 * np.arange(30)[::-1]),
+    "tiny": np.full(30, 1e-200),
+    "parts": np.linspace(0.1, 2.9, 30),
+}
+
+
+@pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
+@pytest.mark.parametrize("step", ["auto", 0.3])
+def test_weights_are_parts_of_updates(weights, step, data):
+    """Also those below the rounding of 1, and with the default step, which meets the target of a whole row."""
+    X, y = data
+    K = Gaussian(gamma=0.3)(X)
+    beta = by_weight(K, y, weights, 1.0 if step == "auto" else step)
+    model = KernelLMS(Gaussian(gamma=0.3), step_size=step).partial_fit(X, y, weights)
+    np.testing.assert_allclose(model.dual_coef_, beta, rtol=1e-7)
+    assert "one pass" in model.report_.status
+    first = KernelLMS(Gaussian(gamma=0.3), step_size=step, mode="stochastic", shuffle=False, max_iter=1, tol=None)
+    np.testing.assert_allclose(first.fit(X, y, weights).dual_coef_, beta, rtol=1e-7)
+
+
+@pytest.mark.parametrize("target", [0.0, 1e-6])
+def test_a_small_target_is_learned_where_f_is_large(target, data):
+    """It is no scale of the error, which is that of f."""
+    X, y = data
+    model = KernelLMS(Gaussian(gamma=0.3)).partial_fit(X, y)
+    before = model.predict(X[:1])[0]
+    model.partial_fit(X[:1], [target])
+    assert model.dual_coef_[-1] == pytest.approx(target - before, rel=1e-9)
+    assert model.report_.residual == pytest.approx(1.0)
+    assert model.predict(X[:1])[0] == pytest.approx(target, abs=1e-12)
+
+
+def test_a_row_whose_visits_cancel_is_no_divergence(data):
+    X, y = data
+    model = KernelLMS(Gaussian(gamma=0.3), step_size=2.0).partial_fit(X[:1], y[:1], [2.0])
+    assert model.dual_coef_.tolist() == [0.0]
+    assert "one pass" in model.report_.status
+
+
+def test_another_kernel_is_refused_later(data, tmp_path):
+    X, y = data
+    for first in ("fit", "partial_fit"):
+        model = getattr(KernelLMS("gaussian"), first)(X, y)
+        model.set_params(kernel="gaussian()").partial_fit(X, y)
+        model.set_params(kernel=model.kernel_).partial_fit(X, y)
+        mercer.save(model, tmp_path / first)
+        for one in (model, mercer.load(tmp_path / first)):
+            one.set_params(kernel="laplace")
+            with pytest.raises(InvalidInput, match=r"kernel=Laplace.* after Gaussian.*; set it back, or start again"):
+                one.partial_fit(X, y)
+            one.set_params(kernel="gaussian").partial_fit(X, y)
+            assert type(one.set_params(kernel="laplace").fit(X, y).kernel_).__name__ == "Laplace"
+            one.partial_fit(X, y)
+    with pytest.raises(InvalidInput, match="kernel="):
+        KernelLMS(Gaussian(1.0)).partial_fit(X, y).set_params(kernel__gamma=2.0).partial_fit(X, y)
+    of_blocks = KernelLMS(lambda A, B: A @ B.T).partial_fit(X, y).partial_fit(X, y)
+    with pytest.raises(InvalidInput, match="kernel="):
+        of_blocks.set_params(kernel=lambda A, B: A @ B.T + 1).partial_fit(X, y)
+
+
+@pytest.mark.parametrize("first", ["fit", "partial_fit"])
+def test_targets_beyond_float64_are_refused(first, data):
+    with pytest.raises(InvalidInput, match="another unit"):
+        getattr(KernelLMS(), first)(data[0], 1e200 * data[1])
+
+
 @pytest.mark.parametrize("mode", ["batch", "stochastic"])
 def test_many_targets_equal_one_at_a_time(mode, data):
     X, y = data

@@ -123,6 +123,19 @@ def test_weight_2_is_a_repeated_row_and_weight_0_an_absent_one():
         np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.parametrize("method", ["plain", "averaged", "voted"])
+def test_a_scale_of_all_weights_only_scales(method):
+    X, y = three()
+    weights = np.random.default_rng(0).uniform(0.1, 1.0, len(y))
+    options = {"method": method, "max_iter": 3, "tol": None}
+    model = KernelPerceptron(Gaussian(0.3), **options).fit(X, y, weights)
+    for scale in (1e-3, 1e-9):
+        small = KernelPerceptron(Gaussian(0.3), **options).fit(X, y, scale * weights)
+        scores = small.decision_function(X) / (1.0 if method == "voted" else scale)
+        np.testing.assert_allclose(scores, model.decision_function(X), rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(small.predict(X), model.predict(X))
+
+
 def test_class_weights_multiply():
     X, y = three()
     one = KernelPerceptron(Gaussian(0.3), class_weight={0: 2.0, 1: 1.0, 2: 3.0}).fit(X, y)

@@ -343,8 +343,14 @@ def test_what_cannot_be_is_refused():
         OnlineKernelClassifier(Precomputed(), strategy="project").fit(X @ X.T, y)
     with pytest.raises(InvalidInput, match="one class"):
         OnlineKernelClassifier().partial_fit(X, np.zeros(150))
-    with pytest.raises(InvalidInput, match="none of"):
+    with pytest.raises(InvalidInput, match=r"the class 2, which is none of \[0, 1\]"):
         OnlineKernelClassifier().partial_fit(X, y).partial_fit(X, y + 1)
+    names = np.array(["no", "yes"])[y]
+    with pytest.raises(InvalidInput, match=r"the class 'maybe', which is none of \['no', 'yes'\]"):
+        OnlineKernelClassifier().partial_fit(X, names).partial_fit(X, np.where(y, "yes", "maybe"))
+    for before, after in (("gaussian", "gaussian(gamma=2.0)"), ("laplace", "linear")):
+        with pytest.raises(InvalidInput, match=r"kernel=.* after .*; set it back"):
+            OnlineKernelClassifier(before).partial_fit(X, y).set_params(kernel=after).partial_fit(X, y)
     with pytest.raises(InvalidInput, match="first call"):
         OnlineKernelClassifier().partial_fit(X, y).partial_fit(X, y, classes=[0, 1, 2])
     for change in ({"strategy": "project"}, {"budget": 5}):

@@ -1,10 +1,13 @@
 """Online regression: both methods against their definitions written out, their limits, chunks of all sizes."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_diabetes
 
+import mercer
 from mercer import KernelLMS, KernelRidge, OnlineKernelRegressor
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
 from mercer.estimators.online.online_estimator import OnlineEstimator
@@ -199,6 +202,56 @@ def test_too_large_a_step_is_told_and_changes_nothing():
     assert "as before" in str(model.report_)
 
 
+@pytest.mark.parametrize("step", [50.0, 1e200])
+def test_divergence_is_told_once(step):
+    """By our warning, and by none of NumPy's overflows."""
+    X, y = rows(2000)
+    for model in (
+        OnlineKernelRegressor(Gaussian(0.5), method="qklms", step_size=step, epsilon=0.0),
+        OnlineKernelRegressor(Gaussian(0.5), method="qklms", step_size=step, averaged=True),
+    ):
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            model.partial_fit(X, y)
+        assert [one.category for one in said] == [ConvergenceWarning]
+        np.testing.assert_array_equal(model.predict(X), 0.0)
+
+
+def test_the_step_size_may_fall_between_calls():
+    X, y = rows()
+    kernel, S, b = Gaussian(0.5), [], []
+    model = OnlineKernelRegressor(kernel, method="qklms", epsilon=0.0)
+    for i, step in enumerate(np.linspace(0.5, 0.1, 20).tolist()):
+        b.append(step * (y[i] - (kernel(X[i : i + 1], np.array(S))[0] @ b if S else 0.0)))
+        S.append(X[i])
+        model.set_params(step_size=step).partial_fit(X[i : i + 1], y[i : i + 1])
+    np.testing.assert_allclose(model.dual_coef_, b, rtol=1e-9, atol=1e-12)
+    assert model.set_params(step_size="auto").partial_fit(X[:1], y[:1]).step_size_ == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_another_kernel_is_refused_later(method, tmp_path):
+    X, y = rows()
+    for kernel in ("gaussian", Gaussian("median"), Gaussian(0.5), Function(lambda A, B: A @ B.T)):
+        model = OnlineKernelRegressor(kernel, method=method).partial_fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
+        before = model.predict(X)
+        with pytest.raises(InvalidInput, match=r"kernel=Polynomial.*; set it back, or start again with fit"):
+            model.set_params(kernel=Polynomial(2)).partial_fit(X, y)
+        np.testing.assert_array_equal(model.predict(X), before)
+        model.set_params(kernel=model.kernel_).partial_fit(X, y)
+    mercer.save(OnlineKernelRegressor(method=method).fit(X, y), tmp_path / "model")
+    loaded = mercer.load(tmp_path / "model").partial_fit(X, y)
+    with pytest.raises(InvalidInput, match="kernel="):
+        loaded.set_params(kernel="gaussian(gamma='median')").partial_fit(X, y)
+
+
+def test_messages_have_plain_numbers():
+    X, y = rows()
+    model = OnlineKernelRegressor(alpha=np.float64(0.25)).partial_fit(X, y).set_params(method="qklms")
+    with pytest.raises(InvalidInput, match=r"alpha=0\.25, method='qklms'"):
+        model.partial_fit(X, y)
+
+
 BAD = {
     "method": "rls",
     "budget": 2.5,
@@ -229,3 +282,7 @@ def test_what_cannot_be_is_refused():
     for method in METHODS:
         with pytest.raises(InvalidInput, match=r"finite|overflow"):
             OnlineKernelRegressor(method=method).fit(X * 1e200, y)
+        with pytest.raises(InvalidInput, match="another unit"):
+            OnlineKernelRegressor(method=method).fit(X, y * 1e200)
+        with pytest.raises(InvalidInput, match="another unit"):
+            OnlineKernelRegressor(method=method).partial_fit(X, y * 1e200)

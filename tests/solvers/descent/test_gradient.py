@@ -1,13 +1,14 @@
 """Least mean squares as solvers: their contract, the rules to the letter, and what a step size may be."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from mercer.errors import InvalidInput
 from mercer.operators import Dense, LowRank
-from mercer.solvers import BatchLMS, LeastSquares, Status, StochasticLMS, solve
+from mercer.solvers import BatchLMS, LeastSquares, Status, StochasticLMS, solve, update_rates
 from mercer.testing import assert_close
 from mercer.testing import solvers as suite
 
@@ -103,5 +104,53 @@ def test_invalid_problems_and_solvers():
     for arguments in ((Dense(K[:3], symmetric=False), NOISY), (A, NOISY[:3]), (A, NOISY, -WEIGHTS), (A, NOISY, [1.0])):
         with pytest.raises(InvalidInput):
             LeastSquares(*arguments)
-    with pytest.raises(InvalidInput, match="integer weights"):
-        solve(StochasticLMS(1.9 / K.max()), LeastSquares(A, NOISY, WEIGHTS + 0.5))
+    with pytest.raises(InvalidInput, match=r"step_size=-1\.0, tol=") as said:
+        BatchLMS(np.float64(-1.0))
+    assert "np.float64" not in str(said.value)
+
+
+def by_visits(step, k, weight):
+    """β after the visits that a weight stands for, each of which gains α(1 − kβ), or the last a part of that."""
+    step, k, left, beta = Fraction(step), Fraction(k), Fraction(weight), Fraction(0)
+    while left > 0:
+        beta += step * min(left, 1) * (1 - k * beta)
+        left -= min(left, 1)
+    return float(beta)
+
+
+@pytest.mark.parametrize("step", [1.0, 0.3, 1.7])
+@pytest.mark.parametrize("k", [1.0, 0.5, 1e-3, 1e-12, 1e-20, 1e-310, 0.0, -0.4])
+def test_rates_are_those_of_visits_in_exact_arithmetic(step, k):
+    weights = np.array([1e-300, 1e-17, 1e-5, 0.5, 0.999, 1.0, 1.001, 2.0, 2.25, 3.0, 9.5])
+    expected = [by_visits(step, k, weight) for weight in weights.tolist()]
+    np.testing.assert_allclose(update_rates(step, np.full(len(weights), k), weights), expected, rtol=1e-13)
+
+
+def test_rates_have_no_jumps():
+    for k in (1.0, 0.3, 1.6):
+        near = np.sort(np.concatenate([np.arange(1.0, 5.0) + shift for shift in (-1e-9, 0.0, 1e-9)]))
+        rates = update_rates(1.0, np.full(len(near), k), near).reshape(-1, 3)
+        assert np.ptp(rates, axis=1).max() < 1e-8
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0, 1.9])
+def test_parts_of_visits_are_the_rule_row_by_row(share):
+    weights = np.random.default_rng(2).choice([0.2, 0.7, 1.0, 2.5], 40)
+    beta, step = np.zeros_like(NOISY), share / K.max()
+    for i in range(40):
+        for part in [1.0] * int(weights[i]) + [weights[i] % 1]:
+            beta[i] += step * part * (NOISY[i] - K[i] @ beta)
+    solver = StochasticLMS(step, tol=0.0, shuffle=False)
+    found = solve(solver, LeastSquares(Dense(K, symmetric=True), NOISY, weights), max_steps=1).x
+    np.testing.assert_allclose(found, beta, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-20, 1e150])
+def test_a_scale_of_all_weights_is_one_of_the_step(scale):
+    problem, scaled = (LeastSquares(Dense(K, symmetric=True), NOISY, one * WEIGHTS) for one in (1.0, scale))
+    top = 0.2 * LIMIT
+    found, other = (solve(BatchLMS(step, tol=1e-4), one) for step, one in ((top, problem), (top / scale, scaled)))
+    assert found.status is other.status is Status.CONVERGED
+    assert found.steps == other.steps > 10
+    np.testing.assert_allclose(other.x, found.x, rtol=1e-9)
+    assert other.residual == pytest.approx(found.residual, rel=1e-6)

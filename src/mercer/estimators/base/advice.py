@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.kernels import Kernel
+from mercer.numerals import shown
 from mercer.points import DensePoints, Points
 from mercer.solvers import Status
 
@@ -46,7 +47,7 @@ def advice(status: Status, parameters: Mapping[str, Any], limit: str = "max_iter
         value = parameters.get(name)
         if name not in parameters or (name == "tol" and value is None) or (name == limit and value == -1):
             return []  # not there, or switched off
-        return [f"{verb} {name} (now {value!r})" if isinstance(value, Real) else f"{verb} {name}"]
+        return [f"{verb} {name} (now {shown(value)})" if isinstance(value, Real) else f"{verb} {name}"]
 
     stronger, looser = named("raise", penalty), named("loosen", "tol")
     match status:

@@ -30,6 +30,7 @@ from mercer.events.callbacks import CalledBack
 from mercer.gram import KernelOperator, lost_when_centred
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.conventions import PAIRWISE, Names
+from mercer.numerals import shown
 from mercer.operators import Dense, Operator
 from mercer.points import (
     Points,
@@ -154,7 +155,7 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         return self._space().vectors
 
     def _refuse(self, name: str, do: str) -> NoReturn:
-        raise InvalidInput(message(type(self).__name__, f"{name}={getattr(self, name)!r}", do))
+        raise InvalidInput(message(type(self).__name__, f"{name}={shown(getattr(self, name))}", do))
 
     def _checked_number(
         self, name: str, low: float = 0.0, high: float = np.inf, *, or_equal: bool = False, otherwise: str = ""

@@ -1,4 +1,4 @@
-"""Shared by estimators that descend: checks of parameters, and the largest eigenvalue of K, which bounds the step."""
+"""Shared by estimators that learn in steps: checks of what is given, and λmax of K, which bounds the step."""
 
 from __future__ import annotations
 
@@ -8,15 +8,53 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InvalidInput, message
+from mercer.kernels import Kernel
 from mercer.operators import Operator, Weighted
+from mercer.schemas import Value
 from mercer.solvers import BlockKrylov, Eigenproblem, Solution, Status, solve
 from mercer.solvers.choose import choose_eigen
 from mercer.ways.report import Report
 
-__all__ = ["EARLY", "check_descent", "frames_kept", "largest_eigenvalue", "made_all_steps"]
+__all__ = [
+    "EARLY",
+    "GIVEN",
+    "check_descent",
+    "frames_kept",
+    "largest_eigenvalue",
+    "made_all_steps",
+    "require_same_kernel",
+    "squarable",
+]
 
 EARLY = ", or set tol=None to stop early on purpose, after max_iter"
 """Further advice if the step limit came first: stopping early is the regularisation of these estimators."""
+
+GIVEN = Value("_given_kernel", Kernel, optional=True)
+"""The kernel as given at the first call: that of the model has numbers for the bandwidths that depend on data."""
+
+LARGEST = 1e150
+"""The largest target: the sum of a few million squares of it is a number."""
+
+
+def require_same_kernel(model: Any) -> None:
+    """Refuse another `kernel` than that of the first call, to which the coefficients belong."""
+    now, before = model._as_kernel(model.kernel), getattr(model, "_given_kernel", None)  # none in earlier versions
+    if before is not None and now not in (before, model.kernel_):
+        given = f"kernel={now!r} after {before!r}, to which the coefficients belong"
+        raise InvalidInput(message(type(model).__name__, given, "set it back, or start again with fit"))
+
+
+def squarable(who: str, y: Any) -> np.ndarray:
+    """Targets in float64, if it holds the sum of their squares.
+
+    >>> squarable("KernelLMS", [1, 2])
+    array([1., 2.])
+    """
+    y = np.asarray(y, np.float64)
+    if (largest := float(np.max(np.abs(y), initial=0.0))) > LARGEST:
+        given = f"a target of {largest:.1e}, whose square float64 does not hold"
+        raise InvalidInput(message(who, given, "give y in another unit"))
+    return y
 
 
 def largest_eigenvalue(K: Operator, weights: np.ndarray | None, report: Report, seed: int) -> float:

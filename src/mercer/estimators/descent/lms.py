@@ -10,7 +10,16 @@ from sklearn.base import MultiOutputMixin
 
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.compression import Compressible
-from mercer.estimators.descent.learning import EARLY, check_descent, frames_kept, largest_eigenvalue, made_all_steps
+from mercer.estimators.descent.learning import (
+    EARLY,
+    GIVEN,
+    check_descent,
+    frames_kept,
+    largest_eigenvalue,
+    made_all_steps,
+    require_same_kernel,
+    squarable,
+)
 from mercer.gram import KernelOperator
 from mercer.keeping import Trail
 from mercer.mixins import RegressorMixin
@@ -30,6 +39,9 @@ from mercer.solvers import (
 from mercer.ways.report import Report
 
 __all__ = ["KernelLMS"]
+
+EXPLODED = 1e3
+"""Rows whose errors grew this many times have made f diverge."""
 
 BATCH_SHARE = 1.9
 """The step size is this over λmax: 2 is the limit, and the twentieth is more than the error of λmax."""
@@ -88,7 +100,8 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
     -----
     A step size that is too large makes the error grow: the run then ends, the best iterate is kept, and a
     `ConvergenceWarning` says what the limit is. A row of weight w counts as w rows: in batch mode its error is
-    multiplied by w, in stochastic mode it is visited w times in succession.
+    multiplied by w, in stochastic mode and by `partial_fit` it is visited w times in succession. What is left of w
+    after whole visits is one more with that part of α: a weight of 0.5 is half an update, and one near 0 almost none.
 
     Examples
     --------
@@ -103,6 +116,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
     """
 
     fitted: ClassVar[Schema] = Compressible.fitted + Schema(
+        GIVEN,
         Array("dual_coef_", "n *targets"),
         Array("step_size_", optional=True),
         Count("n_iter_"),
@@ -154,11 +168,11 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         """
         self._check_parameters()
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True)
-        y = np.asarray(y, np.float64)
+        y = squarable("KernelLMS", y)
         weights = self._weights(sample_weight, X)
         X, y, weights = self._with_weight(X, y, weights)
         K, report = self._begin(X, weights)
-        self.report_ = report
+        self.report_, self._given_kernel = report, self._as_kernel(self.kernel)
         largest = self._kernel_size(K).largest_entry
         report.method = f"{self.mode} least mean squares"
         held = 8 * len(y) * ((6 + 2 * frames_kept(self)) * (y.size // len(y)) + 64)
@@ -225,13 +239,15 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
             given = "partial_fit with a precomputed kernel"
             raise InvalidInput(message("KernelLMS", given, "give the kernel itself, or use fit"))
         first = not hasattr(self, "dual_coef_")
+        require_same_kernel(self)
         options = {} if self._space().objects else {"reset": first}
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True, **options)
-        y = np.asarray(y, np.float64)
+        y = squarable("KernelLMS", y)
         weights = self._weights(sample_weight, X)
         X, y, weights = self._with_weight(X, y, weights)
         if first:
             _, self.report_ = self._begin(X, weights)
+            self._given_kernel = self._as_kernel(self.kernel)
             self.dual_coef_, self.X_fit_, self.n_iter_ = np.empty((0, *y.shape[1:])), X[:0], 0
         if self.dual_coef_.shape[1:] != y.shape[1:]:
             given = f"targets of shape {y.shape} after coefficients of shape {self.dual_coef_.shape}"
@@ -259,11 +275,10 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         with report.stage("updates"), np.errstate(over="ignore", invalid="ignore"):
             start = np.vstack([known, np.zeros((n, Y.shape[1]))])
             dual = replay(K.rows, start, Y, np.arange(n), old + np.arange(n), rates)
-            # An update is ρ times the error that it saw.
-            error = np.linalg.norm(dual[old:] / rates[:, None]) / max(float(np.linalg.norm(Y)), np.finfo(float).tiny)
-        report.residual, report.steps, report.tolerance = float(error), old + n, float("inf")
+            error = self._error(K, Y, start, dual[old:], rates)
+        report.residual, report.steps, report.tolerance = error, old + n, float("inf")
         self.n_iter_ = 1
-        if not error < 1e3:
+        if not error < EXPLODED:
             report.status, report.residual = "diverged", float("inf")
             given = f"these rows made the error grow without end (step size {self.step_size_:.3g})"
             report.warnings.append(message("KernelLMS", f"{given}; f is as before", self._advice(Status.DIVERGED)))
@@ -273,6 +288,15 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
             report.status = "one pass made; the residual is the error of the rows before they were learned"
         report.n, self.report_ = old + n, report
         self.X_fit_, self.dual_coef_ = together, dual.reshape(-1, *y.shape[1:])
+
+    @staticmethod
+    def _error(K: Operator, Y: np.ndarray, start: np.ndarray, updates: np.ndarray, rates: np.ndarray) -> float:
+        """The error that the updates saw, relative to the targets, or to the error before them where that is larger."""
+        moved = rates != 0  # an update is ρ times the error that it saw
+        error, scale = np.linalg.norm(updates[moved] / rates[moved, None]), np.linalg.norm(Y)
+        if not error < EXPLODED * scale:  # rarely: targets near 0 say nothing of the size of the errors
+            scale = max(scale, np.linalg.norm(Y - np.asarray(K @ start)))
+        return float(error / (scale or 1.0))
 
     # ---- parameters and new rows ------------------------------------------------------------------------------------
 

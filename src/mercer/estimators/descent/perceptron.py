@@ -124,8 +124,9 @@ class KernelPerceptron(LeastSquaresClassifier):
     Notes
     -----
     A row of weight w counts as w rows: its error is multiplied by w, and as it is w examples of equal coefficients, so
-    is its step; in the other methods it is visited w times in succession. Gradient descent goes fast along the first
-    eigenvectors of K and slowly along the last: to stop early regularises.
+    is its step; in the other methods it is visited w times in succession, and what is left of w is a part of a visit:
+    αᵢ gains and loses that much. Gradient descent goes fast along the first eigenvectors of K and slowly along the
+    last: to stop early regularises.
 
     References
     ----------
@@ -325,7 +326,7 @@ class KernelPerceptron(LeastSquaresClassifier):
             k = np.asarray(K.rows(rows), np.float64)[:, votes["rows"]] + float(self.fit_intercept)
             F = np.cumsum(k[:, :, None] * signs, axis=1)
             for j in range(c):
-                shares[rows, j] = (F.argmax(axis=2) == j) @ votes["visits"] / max(total, 1.0)
+                shares[rows, j] = (F.argmax(axis=2) == j) @ votes["visits"] / (total or 1.0)
         return shares[:, 1:] - shares[:, :1] if c == 2 else shares
 
     def _expansion(self) -> Expansion:

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.classifier import CLASSES, require_classes, top_class
+from mercer.estimators.descent.learning import require_same_kernel
 from mercer.estimators.online.online_estimator import CHUNK, OnlineEstimator
 from mercer.gram import KernelOperator
 from mercer.kernels import Gaussian, Kernel
@@ -191,6 +192,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
         """
         self._check_parameters()
         first = not self._known()
+        require_same_kernel(self)
         X, y = self._validate_both(X, y, **self._is_first())
         check_classification_targets(y)
         if first:
@@ -215,8 +217,8 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
     def _labels(self, y: np.ndarray) -> np.ndarray:
         """The places of the labels among the classes."""
         places = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
-        if np.any(self.classes_[places] != y):
-            given = f"the class {y[self.classes_[places] != y][0]!r}, which is none of {self.classes_.tolist()}"
+        if strange := y[self.classes_[places] != y].tolist():
+            given = f"the class {strange[0]!r}, which is none of {self.classes_.tolist()}"
             raise InvalidInput(message("OnlineKernelClassifier", given, "name all in the first call (classes=)"))
         return places.astype(np.int64)
 

@@ -14,6 +14,7 @@ from mercer.errors import InvalidInput, message
 from mercer.estimators.base.estimator import KernelEstimator
 from mercer.estimators.base.expansion import Expansion, expansion_of
 from mercer.estimators.base.indefinite import not_finite
+from mercer.estimators.descent.learning import GIVEN
 from mercer.events import TilesDone, emit
 from mercer.gram import KernelOperator
 from mercer.points import count, joined, points_of, take
@@ -32,6 +33,7 @@ class OnlineEstimator(KernelEstimator):
     """Rows, kernel values and the state of a learner, which the subclass provides."""
 
     fitted: ClassVar[Schema] = KernelEstimator.fitted + Schema(
+        GIVEN,
         Rows("X_fit_"),
         Array("dual_coef_", "n *targets"),
         Count("n_seen_"),
@@ -89,6 +91,7 @@ class OnlineEstimator(KernelEstimator):
             do = "give the kernel itself: rows are met one by one, and few of them are kept"
             raise InvalidInput(message(type(self).__name__, given, do))
         _, self.report_ = self._begin(X)
+        self._given_kernel = self._as_kernel(self.kernel)
         self.report_.memory_rows = 0  # rows are taken a chunk at a time
         self.X_fit_ = take(self.X_fit_, np.arange(0))
         self._keep(self._learner(int(self.budget)).start(outputs))
@@ -113,7 +116,7 @@ class OnlineEstimator(KernelEstimator):
     def _go_on(self) -> None:
         """Start the report of a further call; refuse parameters that do not fit the state."""
         if not self._state_fits() or count(self.X_fit_) > int(self.budget):
-            given = f"parameters that changed since the first call ({self!r})"
+            given = f"parameters that changed since the first call ({_plain(self)!r})"
             raise InvalidInput(message(type(self).__name__, given, "set them back, or start again with fit"))
         self.report_ = self.report_.continued()
 
@@ -194,13 +197,15 @@ class OnlineEstimator(KernelEstimator):
         taken = points_of(X).nbytes * (2 * known + size * (1 + (known > 0))) // max(len(order), 1)
         self._plan(8 * (2 * squares * (room + size) ** 2 + wide) + taken)
         state = type(learner.start(1)).from_arrays(self._state)
-        with self.report_.stage("rows"):
+        # A learner that diverges says so by its state, which `_sound` judges.
+        with self.report_.stage("rows"), np.errstate(over="ignore", invalid="ignore"):
             for chunk in self._chunks(order, size):
                 rows = take(X, chunk)
                 state, members = learner.visit(state, self._chunk_kernel(kept, rows), targets[chunk])
                 if not np.array_equal(members, np.arange(count(kept))):
                     kept = take(joined(kept, rows), members)
-        if self._sound(state):
+            sound = self._sound(state)
+        if sound:
             self.X_fit_ = kept
             self._keep(state)
 
@@ -248,6 +253,12 @@ class OnlineEstimator(KernelEstimator):
             self._checked_count(name)
         if not isinstance(self.keep_history, Integral) or int(self.keep_history) < 0:
             self._refuse("keep_history", "give False, True for every row, or a number of rows")
+
+
+def _plain(model: Any) -> Any:
+    """A copy whose parameters are Python's numbers, for a text."""
+    parameters = model.get_params(deep=False).items()
+    return type(model)(**{name: one.item() if isinstance(one, np.generic) else one for name, one in parameters})
 
 
 def _ends_fit(model: Any) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin
 
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
+from mercer.estimators.descent.learning import require_same_kernel, squarable
 from mercer.estimators.online.online_estimator import OnlineEstimator
 from mercer.gram import KernelOperator
 from mercer.mixins import RegressorMixin
@@ -50,7 +51,8 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):
         ε ≥ 0 of "qklms", a distance in feature space: 2 − 2k(x, z) is its square if k(x, x) = 1. At 0 every row
         joins, which is kernel least mean squares.
     step_size : float or "auto", default "auto"
-        η of "qklms"; "auto" is 0.5/max k(x, x) over the rows of the first call, a quarter of the limit.
+        η of "qklms"; "auto" is 0.5/max k(x, x) over the rows of the first call, a quarter of the limit. Another number
+        may be set between calls of `partial_fit`.
     averaged : bool, default False
         "qklms" predicts with the mean of f over all rows met.
     n_passes : int, default 1
@@ -153,7 +155,7 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):
         """
         self._check_parameters()
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True)
-        Y = np.asarray(y, np.float64).reshape(len(y), -1)
+        Y = squarable("OnlineKernelRegressor", y).reshape(len(y), -1)
         self._open(X, Y.shape[1])
         for order in self._orders(len(Y)):
             self._learn(X, Y, order, np.shape(y)[1:])
@@ -169,12 +171,15 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):
         """
         self._check_parameters()
         first = not self._known()
+        require_same_kernel(self)
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True, **self._is_first())
-        Y, shape = np.asarray(y, np.float64).reshape(len(y), -1), np.shape(y)[1:]
+        Y, shape = squarable("OnlineKernelRegressor", y).reshape(len(y), -1), np.shape(y)[1:]
         if first:
             self._open(X, Y.shape[1])
         else:
             self._go_on()
+            if self.method == "qklms" and self.step_size != "auto":
+                self.step_size_ = float(self.step_size)
         if not first and self.dual_coef_.shape[1:] != shape:
             given = f"targets of shape {np.shape(y)} after coefficients of shape {self.dual_coef_.shape}"
             raise InvalidInput(message("OnlineKernelRegressor", given, "give as many targets as before"))

@@ -95,7 +95,8 @@ class NewtonFeatureLogistic(Solver[FeatureLogistic, LogisticState]):
 
     def __post_init__(self) -> None:
         if not (self.tol >= 0 and self.max_steps >= 0):
-            raise InvalidInput(message("NewtonFeatureLogistic", repr(self), "give tol ≥ 0 and max_steps ≥ 0"))
+            given = f"tol={self.tol}, max_steps={self.max_steps}"
+            raise InvalidInput(message("NewtonFeatureLogistic", given, "give tol ≥ 0 and max_steps ≥ 0"))
 
     def start(self, problem: FeatureLogistic) -> LogisticState:
         F = np.zeros_like(problem.Y)

@@ -68,6 +68,11 @@ class LeastSquares:
         return weights[:, None]
 
     @cached_property
+    def unit(self) -> float:
+        """A power of two near the largest weight: norms are over it, because squares of small weights would be 0."""
+        return 2.0 ** int(np.frexp(np.max(self.w, initial=0.0) or 1.0)[1] - 1)
+
+    @cached_property
     def first_images(self) -> Floats:
         """K W Y."""
         return np.asarray(self.K.matmat(self.w * self.columns))
@@ -79,8 +84,8 @@ class LeastSquares:
         return np.where(norms == 0, 1.0, norms)
 
     def norms(self, R: Floats, images: Floats) -> Floats:
-        """√(rᵀWKWr) for each column, with images = K W R."""
-        return np.sqrt(np.maximum(column_dots(self.w * R, images), 0.0))
+        """√(rᵀWKWr) for each column, with images = K W R, over `unit`."""
+        return np.sqrt(np.maximum(column_dots(self.w / self.unit * R, images) / self.unit, 0.0))
 
     def relative(self, R: Floats, images: Floats) -> float:
         """The residual of the problem from the errors R = Y − Kβ and K W R; infinite if these are not finite."""
@@ -134,8 +139,8 @@ class _LMS(Solver[LeastSquares, LMSState]):
 
     def __post_init__(self) -> None:
         if not (0 < self.step_size < np.inf and self.tol >= 0 and self.max_steps >= 0):
-            do = "give step_size > 0, tol ≥ 0, max_steps ≥ 0"
-            raise InvalidInput(message(type(self).__name__, repr(self), do))
+            given = f"step_size={self.step_size}, tol={self.tol}, max_steps={self.max_steps}"
+            raise InvalidInput(message(type(self).__name__, given, "give step_size > 0, tol ≥ 0, max_steps ≥ 0"))
 
     _growth = _EXPLODED
 
@@ -217,9 +222,9 @@ class StochasticLMS(_LMS):
     r"""βᵢ := βᵢ + α (yᵢ − Σⱼ βⱼ k(xᵢ, xⱼ)) for one row i after the other. A step is one pass over the rows.
 
     The result is the same as that of single updates, but `replay` computes those of 256 rows by one triangular solve. A
-    row of weight w is visited w times in succession, which multiplies its error by (1 − αk(xᵢ, xᵢ))^w. If 0 < α <
-    2/max k(xᵢ, xᵢ) and some function meets all targets, each update brings f nearer to it. If no function does, f keeps
-    moving around the least-squares fit, at a distance that falls with α.
+    row of weight w is visited w times in succession; what is left of w after whole visits is one with that part of α.
+    If 0 < α < 2/max k(xᵢ, xᵢ) and some function meets all targets, each update brings f nearer to it. If no function
+    does, f keeps moving around the least-squares fit, at a distance that falls with α.
 
     Parameters
     ----------
@@ -257,7 +262,9 @@ class StochasticLMS(_LMS):
 
 
 def update_rates(step_size: float, diagonal: Floats, weights: Floats) -> Floats:
-    """ρᵢ = (1 − (1 − αkᵢᵢ)^wᵢ)/kᵢᵢ for the update βᵢ := βᵢ + ρᵢ rᵢ: α for weight 1, and wᵢα if kᵢᵢ = 0.
+    """ρᵢ = (1 − (1 − αkᵢᵢ)^m (1 − pαkᵢᵢ))/kᵢᵢ for the update βᵢ := βᵢ + ρᵢ rᵢ: m visits, m ≤ wᵢ, and p = wᵢ − m of one.
+
+    It is wᵢα for weights up to 1, and if kᵢᵢ = 0, and has no jumps in the weight.
 
     Parameters
     ----------
@@ -268,24 +275,19 @@ def update_rates(step_size: float, diagonal: Floats, weights: Floats) -> Floats:
     weights : array of shape (n,)
         wᵢ.
 
-    Raises
-    ------
-    InvalidInput
-        If the step size is above 1/kᵢᵢ for a weight that is not an integer.
-
     Examples
     --------
-    >>> update_rates(0.5, np.array([1.0, 1.0, 0.0]), np.array([1.0, 2.0, 3.0]))
-    array([0.5 , 0.75, 1.5 ])
+    >>> update_rates(0.5, np.array([1.0, 1.0, 0.0, 1.0]), np.array([1.0, 2.0, 3.0, 0.1]))
+    array([0.5 , 0.75, 1.5 , 0.05])
     """
-    if np.all(weights == 1):
-        return np.full(len(weights), step_size)
-    left = 1 - step_size * diagonal
-    if np.any((left < 0) & (weights != np.round(weights))):
-        given = f"step_size={step_size:.3g} above 1/k(x, x) with weights that are not integers"
-        raise InvalidInput(message("StochasticLMS", given, "lower step_size, or give integer weights"))
-    apart = np.where(diagonal > 0, diagonal, 1.0)
-    return np.asarray(np.where(diagonal > 0, (1 - left**weights) / apart, step_size * weights))
+    whole = np.floor(weights)
+    part, each = step_size * (weights - whole), step_size * diagonal
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # rates that overflow are a run that diverges
+        left = (1 - each) ** whole
+        # 1 − (1 − αk)^m, which for small αk would be the rounding of 1.
+        lost = np.where(each < 0.5, -np.expm1(whole * np.log1p(-np.minimum(each, 0.5))), 1 - left)
+        visits = np.where((whole <= 1) | (each == 0), step_size * whole, lost / diagonal)
+        return np.asarray(visits + part * left)
 
 
 def replay(
@@ -340,7 +342,7 @@ def replay(
 
 def _error(problem: LeastSquares, R: Floats) -> float:
     """The largest √Σ wᵢrᵢ² of the targets, relative to √Σ wᵢyᵢ²; infinite instead of NaN."""
-    root = np.sqrt(problem.w)
+    root = np.sqrt(problem.w / problem.unit)
     first = column_norms(root * problem.columns)
     largest = float(np.max(column_norms(root * R) / np.where(first == 0, 1.0, first), initial=0.0))
     return largest if np.isfinite(largest) else float("inf")

@@ -257,7 +257,8 @@ class NewtonLogistic(Solver[Logistic, LogisticState]):
 
     def __post_init__(self) -> None:
         if not (self.tol >= 0 and self.max_steps >= 0 and self.inner_steps >= 1):
-            raise InvalidInput(message("NewtonLogistic", repr(self), "give tol ≥ 0, max_steps ≥ 0 and inner_steps ≥ 1"))
+            given = f"tol={self.tol}, max_steps={self.max_steps}, inner_steps={self.inner_steps}"
+            raise InvalidInput(message("NewtonLogistic", given, "give tol ≥ 0, max_steps ≥ 0 and inner_steps ≥ 1"))
 
     def start(self, problem: Logistic) -> LogisticState:
         zero = np.zeros_like(problem.Y)

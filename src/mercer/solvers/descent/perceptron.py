@@ -145,7 +145,7 @@ class PerceptronState(State):
     @property
     def averaged(self) -> Floats:
         """The mean of α over all visits."""
-        return np.asarray(self.A - self.U / max(self.visits, 1.0))
+        return np.asarray(self.A - self.U / (self.visits or 1.0))
 
 
 @dataclass(frozen=True)
