@@ -356,6 +356,18 @@ def test_a_class_without_weight_is_no_class(data):
         SVC().fit(X[y == 1], y[y == 1])
 
 
+def test_a_machine_that_is_zero_has_all_rows_on_its_border():
+    """The origin is among the rows, so that f and ρ are 0: signs of their rounding were labels."""
+    rows = np.random.default_rng(0).normal(size=(80, 2)) * 7
+    new = np.random.default_rng(1).normal(size=(20, 2)) * 7
+    for form in (np.asarray, sp.csr_array):
+        model = OneClassSVM(kernel="linear").fit(form(rows))
+        np.testing.assert_array_equal(model.decision_function(form(new)), 0.0)
+        np.testing.assert_array_equal(model.predict(form(new)), 1)
+    far = OneClassSVM(kernel="linear").fit(rows + 100)
+    assert np.abs(far.decision_function(new + 100)).max() > 1
+
+
 @pytest.mark.parametrize("name", ["predict_proba", "predict_log_proba"])
 def test_a_machine_without_probabilities_says_what_to_set(data, name):
     model = SVC().fit(*data)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mercer.estimators.svm.support_vectors import ONE_OUTPUT, SupportVectorMachine, Training, filled, kernel_unit
+from mercer.gram import KernelOperator
 from mercer.mixins import OutlierMixin
 from mercer.points import count
 from mercer.schemas import Array, Schema
@@ -113,10 +114,20 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self.intercept_ = family.multipliers(x)[:1]
         self.offset_ = -self.intercept_
 
+    def _products(self, X: Any) -> np.ndarray:
+        """f(x); exactly ρ where it is ρ up to rounding: at support vectors on the border, or everywhere if f is 0."""
+        values, rho = super()._products(X), -float(self.intercept_[0])
+        slack = np.full(len(values), ROUNDING * abs(rho))
+        if not self.kernel_.space.numbered and count(self.X_fit_):  # |k(x, z)| ≤ √(k(x, x) k(z, z))
+            both = (KernelOperator(self.kernel_, rows, dtype=np.float64) for rows in (X, self.X_fit_))
+            roots = [np.sqrt(np.abs(np.asarray(K.diagonal(), np.float64))) for K in both]
+            sums = float(np.abs(self.dual_coef_[0]) @ roots[1])
+            slack += (8 + count(self.X_fit_)) * np.finfo(np.float64).eps * sums * roots[0]
+        return np.where(np.abs(values - rho) <= slack[:, None], rho, values)
+
     def score_samples(self, X: Any) -> np.ndarray:
         """f(x); exactly ρ if f(x) equals ρ up to rounding, as at the support vectors on the border."""
-        values = self._products(self._validate_new(X))[:, 0]
-        return np.where(np.abs(values - self.offset_) <= ROUNDING * np.abs(self.offset_), self.offset_, values)
+        return np.asarray(self._products(self._validate_new(X))[:, 0])
 
     def decision_function(self, X: Any) -> np.ndarray:
         """f(x) − ρ: negative outside."""
