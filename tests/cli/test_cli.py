@@ -15,13 +15,15 @@ pytest.importorskip("rich")
 pytest.importorskip("safetensors")
 testing = pytest.importorskip("typer.testing")
 
-from mercer import KernelPCA  # noqa: E402
+from mercer import KernelPCA, KernelRidge  # noqa: E402
 from mercer.cli import app as commands  # noqa: E402
-from mercer.cli.guard import guarded  # noqa: E402
+from mercer.cli.guard import guarded, told_warnings  # noqa: E402
 from mercer.errors import Cancelled, InvalidInput, MemoryExceeded  # noqa: E402
 from mercer.io import load, save  # noqa: E402
 from mercer.kernels import Gaussian  # noqa: E402
+from mercer.solvers import Solution, Status  # noqa: E402
 from mercer.tables.targets import as_target, holdout_rows, infer_task  # noqa: E402
+from mercer.ways.report import Report  # noqa: E402
 
 runner = testing.CliRunner()
 QUICK = ["--kernel", "gaussian(gamma=0.2)", "--alpha", "0.1"]
@@ -256,6 +258,20 @@ def test_status_of_errors(error, status, capsys):
     assert ("unexpected" in said) == isinstance(error, OSError)
     with pytest.raises(type(error)):
         guarded(command)(debug=True)
+
+
+@pytest.mark.parametrize(
+    ("residual", "rounding", "told"),
+    [(2.3e-10, 0.0, False), (9.4e-7, 0.0, False), (2e-6, 0.0, True), (0.03, 0.0, True), (2e-6, 1e-5, True)],
+)
+def test_a_residual_that_no_prediction_shows_is_in_the_report_alone(residual, rounding, told, capsys):
+    report, model = Report(method="conjugate gradients"), KernelRidge()
+    with told_warnings():
+        model._account(report, Solution(None, Status.MAX_STEPS, 5, residual, None), 1e-10, rounding)
+    said = capsys.readouterr().err
+    assert said == (f"warning: {report.warnings[0]}\n" if told else "")
+    assert f"ended with a relative residual of {residual:.1e}" in str(report)
+    assert "warning" in str(report)
 
 
 def test_debug_shows_the_error(folder):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ testing = pytest.importorskip("typer.testing")
 
 from mercer.cli import app as commands  # noqa: E402
 from mercer.cli import predicting  # noqa: E402
+from mercer.cli.output.schema import json_schema  # noqa: E402
 from mercer.io import load  # noqa: E402
 from mercer.tables import beyond  # noqa: E402
 
@@ -63,6 +66,36 @@ def test_predictions_stream_and_are_those_of_text(folder, monkeypatch):
     assert list(pd.read_parquet(folder / "c.parquet").columns) == ["kind", "P(cheap)", "P(dear)"]
 
 
+def noted(done):
+    assert done.exit_code == 0, done.output
+    return [line for line in done.stderr.splitlines() if line.startswith("note: ")]
+
+
+def test_streamed_predictions_have_the_notes_of_those_in_memory(folder, tmp_path, monkeypatch):
+    frame = pd.read_parquet(folder / "houses.parquet").assign(height=1.0)
+    frame.loc[[3, 40, 70], "size"] = np.nan
+    frame.loc[[30, 31], "town"] = "C"
+    frame.to_parquet(tmp_path / "new.parquet", index=False)
+    given = ("predict", folder / "parquet.mercer", tmp_path / "new.parquet")
+    whole = noted(mercer(*given))
+    assert len(whole) == 3
+    assert noted(mercer(*given, "--out", tmp_path / "o.csv")) == whole
+    monkeypatch.setattr(predicting, "CHUNK", 25)
+    parts = noted(mercer(*given, "--out", tmp_path / "o.csv"))
+    assert parts[0] == whole[0] == "note: columns that the model does not use: height"
+    missing, unseen = sorted(parts[1:])
+    assert missing.startswith("note: size: missing in 1 of 25 rows, filled by ")
+    assert missing.endswith(" (in rows 1 to 25, and the like in 2 later parts)")
+    assert unseen == "note: town: 'C' in 2 of 25 rows, which the fit did not see (in rows 26 to 50)"
+
+
+def test_notes_on_columns_with_colons_in_their_names_are_kept_apart():
+    lines = [f"{name}: missing in 1 of 2 rows, filled by 0" for name in ("a", "a: b", "a: c")]
+    joined = predicting._joined([(2, lines), (2, lines[1:])], ["a", "a: b", "a: c"])
+    later = ["", ", and the like in 1 later part", ", and the like in 1 later part"]
+    assert joined == [f"{line} (in rows 1 to 2{more})" for line, more in zip(lines, later, strict=True)]
+
+
 def test_a_file_of_another_kind_and_one_that_is_cut_off(folder):
     done = mercer("predict", folder / "csv.mercer", folder / "houses.csv", "--out", folder / "houses.parquet")
     assert done.exit_code != 0
@@ -93,6 +126,29 @@ def test_a_table_beyond_the_budget_is_fitted_by_chunks(folder, tmp_path, monkeyp
     assert done.exit_code == 0, done.output
     assert load(tmp_path / "big.mercer").n_rows_ == 20_000
     assert load(tmp_path / "big.mercer").score(frame) > 0.9
+
+
+def test_all_rows_are_counted_and_the_sample_is_called_one(tmp_path, rng):
+    rows = rng.normal(size=(20_000, 12))
+    frame = pd.DataFrame(rows, columns=list("abcdefghijkl")).assign(y=rows[:, 0])
+    frame.loc[:99, "y"] = np.nan
+    frame.loc[100, "y"] = np.inf
+    frame.to_parquet(tmp_path / "big.parquet", index=False)
+    given = ("fit", tmp_path / "big.parquet", "--target", "y", "--kernel", "linear", "--alpha", "1", "--memory", "3MB")
+    said = mercer(*given, "--out", tmp_path / "big.mercer").output
+    found = json.loads(mercer(*given, "--json").stdout)
+    assert "19899 rows, 12 columns and the target y" in said
+    assert "fitted on all 19899 rows, those held out too" in said
+    assert f"{found['held_out']} rows, a quarter of the sample, are held out" in said
+    assert "in the sample the target is " in said
+    assert "Score on the rows held out, of a model of the rest of the sample" in said
+    assert found["rows"] == 19_899
+    assert 4 * found["held_out"] == pytest.approx(found["sample"], abs=4)
+    assert found["sample"] < 5000
+    assert found["notes"][1].startswith("of the sample, ")
+    told = load(tmp_path / "big.mercer").notes[-1]
+    assert told.startswith(f"on a quarter of a sample of {found['sample']} rows, by a model of the rest of it: ")
+    pytest.importorskip("jsonschema").validate(found, json_schema("fit"))
 
 
 def test_what_cannot_be_fitted_by_chunks_is_refused(folder):

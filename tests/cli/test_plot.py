@@ -64,10 +64,10 @@ def test_the_picture_suits_the_model(folder, model):
     assert (folder / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
-def drawn(monkeypatch, folder, text):
+def drawn(monkeypatch, folder, text, kind="scores"):
     """The axes of the picture of a command."""
-    found, draw = [], plotting.KINDS["scores"]
-    monkeypatch.setitem(plotting.KINDS, "scores", lambda *given: found.append(draw(*given)) or found[-1])
+    found, draw = [], plotting.KINDS[kind]
+    monkeypatch.setitem(plotting.KINDS, kind, lambda *given: found.append(draw(*given)) or found[-1])
     run(folder, text)
     return found[0].ax_
 
@@ -98,6 +98,43 @@ def test_rows_without_a_class_are_called_missing(folder, monkeypatch):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["missing", "neg", "pos"]
 
 
+def of_rows(folder, count, worst):
+    """A table of this many rows, the target of one of which is far off."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.normal(size=(count, 3)), columns=["a", "b", "c"])
+    frame["price"] = 10 * frame["a"] + rng.normal(size=count)
+    frame.loc[worst, "price"] = 1000.0
+    frame.to_csv(folder / "many.csv", index=False)
+    return frame
+
+
+@pytest.mark.parametrize(("count", "shown"), [(2000, 2000), (3000, 3000), (4000, 3000)])
+def test_the_worst_residual_is_in_the_picture_and_what_is_not_is_said(folder, monkeypatch, count, shown):
+    of_rows(folder, count, 77)
+    ax = drawn(monkeypatch, folder, "plot price3 many.csv --out p.png", "residuals")
+    points = ax.collections[0].get_offsets()
+    assert len(points) == len(np.unique(points, axis=0)) == shown
+    assert points[:, 1].max() > 900
+    ax.figure.canvas.draw()
+    at = ax.transData.transform(points)
+    assert not any(text.get_window_extent().count_contains(at) for text in ax.texts)
+    said = [text.get_text() for text in ax.texts]
+    note = f"3,000 of {count:,} rows drawn, the 100 largest residuals among them"
+    assert said == ([] if count <= 3000 else [note])
+    found = json.loads(run(folder, "plot price3 many.csv --out p.png --json").stdout)
+    assert (found["rows"], found["notes"]) == (count, said)
+
+
+def test_rows_without_a_target_are_said_to_be_left_out(folder):
+    frame = of_rows(folder, 50, 7)
+    frame["kind"] = np.where(frame["price"] > 0, "pos", "neg")
+    frame.loc[:4, ["price", "kind"]] = None
+    frame.to_csv(folder / "gaps.csv", index=False)
+    for model, target in (("price3", "price"), ("kind3", "kind")):
+        found = json.loads(run(folder, f"plot {model} gaps.csv --out p.png --json").stdout)
+        assert found["notes"] == [f"5 of 50 rows have no {target} and were left out"]
+
+
 def test_other_pictures_and_files(folder):
     asked = ["discriminant3 t.csv --kind scores", "price2 t.csv --kind residuals", "kind2 t.csv --kind confusion",
              "price3 t.csv --kind surface --target kind", "sequences s.fasta", "pca2 t.csv --target kind"]  # fmt: skip
@@ -110,7 +147,7 @@ def test_other_pictures_and_files(folder):
 @pytest.mark.parametrize("classes", [2, 18, 60])
 def test_numbers_of_a_confusion_fit_into_their_cells(monkeypatch, classes):
     y = np.repeat(np.arange(classes), 1234)
-    monkeypatch.setattr(plotting, "_compared", lambda *_: (y, y))
+    monkeypatch.setattr(plotting, "_compared", lambda *_: (y, y, []))
     display = plotting._confusion(None, None, None)
     if classes > 40:
         assert display.text_ is None

@@ -244,9 +244,38 @@ def test_a_checkpoint_of_another_fit_is_refused(path, told, whole):
     with pytest.raises(InvalidInput, match="holds another") as refused, mercer.checkpoint(path):
         OTHERS[told]()
     assert told in str(refused.value)
-    assert "delete it to begin anew" in str(refused.value)
+    assert "delete run.checkpoint and run.checkpoint.before to begin anew" in str(refused.value)
     assert path.read_bytes() == before
     assert resumed(path)[0] == whole[0]
+
+
+def test_a_refusal_names_the_file_that_was_read_and_what_to_delete(path):
+    other = OTHERS["alpha was 0.1 and is 0.2"]
+    killed(path)
+    path.unlink()  # as a kill between two renames leaves it, which must not lose the state
+    with pytest.raises(InvalidInput) as refused, mercer.checkpoint(path):
+        other()
+    said = str(refused.value)
+    assert said.startswith("checkpoint: run.checkpoint.before holds another")
+    assert said.endswith("; name another file, or delete run.checkpoint.before to begin anew.")
+    former(path).write_bytes(b"damaged")
+    with pytest.raises(InvalidInput, match=r"before is not .* or delete run\.checkpoint\.before to begin"):
+        latest(path)
+    former(path).unlink()
+    with mercer.checkpoint(path):
+        other()
+    assert not list(path.parent.iterdir())
+
+
+def test_a_refusal_after_a_damaged_file_names_the_one_before(path):
+    killed(path, 9)
+    path.write_bytes(path.read_bytes()[:-1])
+    with (
+        pytest.warns(CheckpointWarning, match=r"checkpoint\.before is used"),
+        pytest.raises(InvalidInput, match=r"before holds another .* delete run\.checkpoint and run\.checkpoint\.bef"),
+        mercer.checkpoint(path),
+    ):
+        fit(data=X + 1e-9)
 
 
 @pytest.mark.parametrize("name", ["mercer", "NumPy", "threads", "engine"])

@@ -50,6 +50,46 @@ def test_classes_are_written_as_they_are(rows, tmp_path):
         np.testing.assert_array_equal(written(tmp_path / f"out{suffix}", suffix), model.predict(X))
 
 
+class Odd(KernelRidge):
+    """With a method that says nothing of each row."""
+
+    def shape_of(self, rows):
+        return rows.shape
+
+
+@pytest.mark.parametrize("given", [X, X.tolist(), "x.npy", iter([X])])
+def test_rows_in_memory_are_refused(given, tmp_path):
+    with pytest.raises(InvalidInput, match=r"stream: rows is a \w+, .*; give what mercer\.points\.read_points returns"):
+        stream(KernelRidge().fit(X[:50], Y[:50]), given, tmp_path / "o.npy")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("model", "method", "said"),
+    [
+        (KernelRidge(), "transform", "which KernelRidge does not have; give predict"),
+        (KernelPCA(), "predict", "which KernelPCA does not have; give transform"),
+        (SVC(), "n_iter_", "which SVC does not have; give predict or decision_function"),
+        (KernelRidge(), "fit", "which would fit the model to each chunk; give predict"),
+        (Odd(), "shape_of", "not one row of outputs for each row; give predict"),
+    ],
+)
+def test_a_method_that_has_no_outputs_of_rows_is_refused(rows, tmp_path, model, method, said):
+    model.fit(X[:50], Y[:50] > 0)
+    with pytest.raises(InvalidInput, match=f"stream: method='{method}', .*{said}"):
+        stream(model, rows, tmp_path / "o.npy", method=method)
+    assert os.listdir(tmp_path) == ["x.npy"]
+
+
+def test_labels_that_are_objects_are_no_array_on_disk(rows, tmp_path):
+    model = SVC().fit(X[:50], np.where(Y[:50] > 0, "up", "down").astype(object))
+    with pytest.raises(InvalidInput, match=r"stream: o\.npy for outputs that are Python objects; give a name"):
+        stream(model, rows, tmp_path / "o.npy")
+    assert os.listdir(tmp_path) == ["x.npy"]
+    stream(model, rows, tmp_path / "o.parquet")
+    np.testing.assert_array_equal(written(tmp_path / "o.parquet", ".parquet"), model.predict(X))
+
+
 def test_nothing_is_left_after_a_fault(tmp_path):
     def broken():
         yield X

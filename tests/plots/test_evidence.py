@@ -58,6 +58,50 @@ def test_searches_have_a_line_for_each_other_choice():
         RegularizationPathDisplay.from_estimator(mercer.SVC().fit(X, y))
 
 
+def covered(display, ax):
+    """How many of the lines and of the notes lie under the legend, in a figure that is drawn."""
+    display.figure_.canvas.draw()
+    box = ax.get_legend().get_window_extent()
+    lines = [line.get_transform().transform_path(line.get_path()) for line in [*display.lines_, display.choice_]]
+    under = sum(one.intersects_bbox(box, filled=False) or box.count_contains(one.vertices) > 0 for one in lines)
+    return under + sum(text.get_window_extent().overlaps(box) for text in ax.texts)
+
+
+@pytest.mark.parametrize(("kernels", "stored"), [(1, False), (2, True), (11, False), (11, True)])
+def test_the_legend_hides_no_curve(kernels, stored):
+    """Eleven curves leave no room for it in the axes: it is beside them, and these keep their width."""
+    rows = np.linspace(0, 6, 40)[:, None]
+    noise = 0.1 * np.random.default_rng(0).normal(size=40)
+    named = [f"gaussian(gamma={10 ** (0.5 * place - 3):.3g})" for place in range(kernels)]
+    model = mercer.KernelRidgeCV(named, store_cv_results=stored).fit(rows, np.sin(rows[:, 0]) + noise)
+    display = RegularizationPathDisplay.from_estimator(model)
+    ax = np.ravel(display.ax_)[0]
+    assert covered(display, ax) == 0
+    width, page = ax.get_window_extent().width / display.figure_.dpi, display.figure_.bbox
+    assert 3.5 < width < 5
+    assert page.x0 <= ax.get_legend().get_window_extent().x0 < ax.get_legend().get_window_extent().x1 <= page.x1
+    assert len(ax.get_legend().get_texts()) == min(kernels, 10) + 1
+
+
+def test_long_names_of_candidates_leave_room_for_the_curves():
+    kernels = ["gaussian(gamma=0.5) + 0.3*laplace(gamma=1.0) * polynomial(degree=3)", "linear"]
+    search = GridSearchCV(mercer.KernelRidge(), {"alpha": [0.1, 1.0, 10.0], "kernel": kernels}, cv=3).fit(X, y)
+    display = RegularizationPathDisplay.from_estimator(search)
+    assert covered(display, display.ax_) == 0
+    assert display.ax_.get_window_extent().width > 3.5 * display.figure_.dpi
+    assert max(len(line) for text in display.ax_.get_legend().get_texts() for line in text.get_text().split("\n")) <= 40
+    assert len(display.lines_) == 2
+
+
+def test_the_legend_stays_in_axes_of_a_figure_without_a_layout():
+    figure, axes = plt.subplots(1, 2)
+    model = mercer.KernelRidgeCV([f"gaussian(gamma={one})" for one in range(1, 12)]).fit(X[:, :3], X[:, 3])
+    RegularizationPathDisplay.from_estimator(model, ax=axes[0])
+    figure.canvas.draw()
+    assert not axes[0].get_legend().get_window_extent().overlaps(axes[1].get_window_extent())
+    assert figure.get_figwidth() == 6.4
+
+
 def test_a_choice_for_each_target_is_refused():
     model = mercer.KernelRidgeCV(alpha_per_target=True).fit(X[:, :2], X[:, 2:])
     with pytest.raises(InvalidInput, match="for each target"):

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_iris, make_circles, make_moons
 from sklearn.linear_model import LogisticRegression
@@ -210,6 +211,36 @@ def test_a_regressor_around_another_has_no_variance():
     assert display.band_ is None
     assert display.notes_[0] == "TransformedTargetRegressor has no variance"
     assert np.isfinite(display.mean).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "what"),
+    [
+        (mercer.SVC(), "SVC, which predicts classes"),
+        (mercer.KernelRidgeClassifier(), "KernelRidgeClassifier, which predicts classes"),
+        (make_pipeline(StandardScaler(), mercer.SVC()), "Pipeline, which predicts classes"),
+        (GridSearchCV(mercer.SVC(), {"C": [1.0]}, cv=2), "GridSearchCV, which predicts classes"),
+        (mercer.KernelKMeans(2), "KernelKMeans, which predicts clusters"),
+        (mercer.OneClassSVM(), "OneClassSVM, which predicts outliers"),
+    ],
+)
+def test_labels_are_no_function_with_a_posterior(model, what):
+    with pytest.raises(InvalidInput, match=f"^PosteriorDisplay: {what}; give a regressor, such as KernelRidge"):
+        PosteriorDisplay.from_estimator(model.fit(X, y), X, y)
+    assert not plt.get_fignums()
+
+
+def test_a_model_that_declares_no_kind_is_drawn():
+    class Own(BaseEstimator):
+        def fit(self, X, y):
+            self.mean_ = y.mean()
+            return self
+
+        def predict(self, X):
+            return np.full(len(X), self.mean_)
+
+    display = PosteriorDisplay.from_estimator(Own().fit(X, y), X)
+    assert np.all(display.mean == 0.5)
 
 
 def test_the_scale_of_numbers_has_their_name():

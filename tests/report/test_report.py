@@ -25,7 +25,7 @@ pytest.importorskip("jinja2")
 import mercer
 from mercer.errors import InvalidInput
 from mercer.kernels import Linear, Matern
-from mercer.report import write
+from mercer.report import figures, write
 from mercer.report.scores import scores
 
 
@@ -306,3 +306,12 @@ def test_the_command_line_writes_one_whose_line_makes_the_model_again(tmp_path):
     refused = testing.CliRunner().invoke(commands.app, [*given, "--no-holdout"])
     assert refused.exit_code == 2
     assert "leave --no-holdout out" in refused.output
+
+
+def test_the_worst_residual_is_drawn_among_many(monkeypatch):
+    monkeypatch.setattr(figures, "_picture", lambda figure, *_: figure)
+    y = np.random.default_rng(0).normal(size=9000)
+    y[4321] = 50.0
+    drawn = figures.residuals(y, np.zeros(9000)).axes[0].collections[0].get_offsets()
+    assert len(drawn) == 2000
+    assert drawn[:, 1].max() == 50.0

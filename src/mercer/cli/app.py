@@ -578,7 +578,9 @@ def _written_outputs(
     what = f"predictions of {fitted.target}" if does == "predict" else "rows of scores"
     if predicting.streams(table, out, as_json):
         assert out is not None
-        count = predicting.streamed(fitted, table, out, does, columns, kept)
+        count, notes = predicting.streamed(fitted, table, out, does, columns, kept)
+        for note in notes:
+            tell(f"note: {note}")
         tell(f"{count} {what} in {out}")
         return
     rows = predicting.rows_for(fitted, table, memory, kept)
@@ -672,10 +674,10 @@ def _told(
     from mercer.io import save
 
     show.show_model(outcome.model, report=details)
-    show.show_score(outcome, data.task)
+    show.show_score(outcome, data)
     if out is not None:
         save(outcome.model, out)
-        show.show_saved(data, out)
+        show.show_saved(data, outcome.model, out)
     if report is not None:
         show.show_report(report)
     show.show_next(data, choice, outcome, out, searched=searched)

@@ -28,6 +28,7 @@ from mercer.select import (
 )
 from mercer.shards.workers import on_workers
 from mercer.tables.beyond import all_rows, table_or_sample
+from mercer.tables.reader import COLUMNAR
 from mercer.tables.targets import Task, as_target, holdout_rows, infer_task
 
 __all__ = [
@@ -56,6 +57,18 @@ class TrainingTable:
     """Fitted once, on the rows that are not held out. The choice, the fits and the model file share it."""
     whole: Path | None = None
     """The file of all rows, if the table is a sample of these."""
+    total: int | None = None
+    """The rows of that file that have a target."""
+
+    @property
+    def rows(self) -> int:
+        """The rows that have a target, also those that are not in the sample."""
+        return len(self.y) if self.total is None else self.total
+
+    @property
+    def sample(self) -> int | None:
+        """The rows of the sample, if the table is one."""
+        return None if self.whole is None else len(self.y)
 
     @property
     def frame(self) -> Any:
@@ -142,7 +155,8 @@ def prepare(
     name = target or table.default_target or ""
     # From the whole table: without the rows that have no target, a counter of rows would have gaps.
     chosen = chosen_columns(table.path, table.frame, columns, drop, name, text, rest.frame)
-    rest = replace(rest, frame=rest.frame[chosen.names])
+    notes = rest.notes if whole is None else _of_the_sample(table.notes, rest.notes)
+    rest = replace(rest, frame=rest.frame[chosen.names], notes=notes)
     found, why = infer_task(column, task)
     if len(column) < FEWEST:
         given = f"{counted(len(column), 'row')} with a target"
@@ -152,7 +166,22 @@ def prepare(
     y = as_target(table.path, column, found)
     held = holdout_rows(y, found, seed) if holdout else np.zeros(len(y), bool)
     encoder = fitted_encoder(rest, rest.frame[~held], columns is not None, text)
-    return TrainingTable(rest, name, y, found, why, held, tuple(chosen.said), encoder, whole)
+    total = None if whole is None else _with_target(whole, name)
+    return TrainingTable(rest, name, y, found, why, held, tuple(chosen.said), encoder, whole, total)
+
+
+def _of_the_sample(known: tuple[str, ...], notes: tuple[str, ...]) -> tuple[str, ...]:
+    """The notes, of which those that are not known yet count rows of the sample."""
+    return (*known, *(f"of the sample, {note}" for note in notes[len(known) :]))
+
+
+def _with_target(path: Path, target: str) -> int:
+    """How many rows of a file have a target that a fit can use."""
+    import pandas as pd
+
+    column = pd.Series(COLUMNAR[path.suffix.lower()].column(path, target))
+    infinite = np.isinf(column.to_numpy()) if column.dtype.kind == "f" else np.zeros(len(column), bool)
+    return int((column.notna().to_numpy(bool) & ~infinite).sum())
 
 
 def labels(target: str | None) -> tuple[str, ...]:
@@ -321,7 +350,10 @@ def fit(
         model = _fitted_to_all(data, choice, memory)
     if temperature is not None:
         model = model.with_temperature(temperature)
-    told = f"on a quarter of the rows, held out before the fit: {held_out}; guessing: {guessing}"
+    whose = "the rows, held out before the fit"
+    if data.sample is not None:
+        whose = f"a sample of {data.sample} rows, by a model of the rest of it"
+    told = f"on a quarter of {whose}: {held_out}; guessing: {guessing}"
     model.set_params(notes=(*model.notes, told))
     return Outcome(model, held_out, guessing, Confusion.of(y, predicted) if classes else None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -17,6 +18,7 @@ from mercer.errors import InvalidInput, message
 from mercer.estimators import KernelKMeans
 from mercer.io import SequenceEncoder, Table, TableModel, load, read_table
 from mercer.io.streams import written
+from mercer.numerals import counted
 from mercer.points import ahead, parse_memory
 from mercer.tables.columns import as_text
 from mercer.tables.reader import COLUMNAR
@@ -156,15 +158,43 @@ def streams(table: Path, out: Path | None, as_json: bool) -> bool:
     return table.suffix.lower() in COLUMNAR and out is not None and out.suffix.lower() in STREAMED and not as_json
 
 
-def streamed(model: TableModel, table: Path, out: Path, does: str, columns: list[str], kept: Sequence[str] = ()) -> int:
-    """Write the outputs for a table of Parquet or Arrow, chunk by chunk, and return the number of rows."""
-    count = 0
+def streamed(
+    model: TableModel, table: Path, out: Path, does: str, columns: list[str], kept: Sequence[str] = ()
+) -> tuple[int, list[str]]:
+    """Write the outputs for a table of Parquet or Arrow, chunk by chunk; the number of rows, and notes on them."""
+    count, parts = 0, list[tuple[int, list[str]]]()
     with written(out, model.target) as write:
         for frame in ahead(COLUMNAR[table.suffix.lower()].frames(table, CHUNK)):
-            found = made(model, Table(frame, table.name, "columnar"), does, columns, kept)
+            rows = Table(frame, table.name, "columnar")
+            found = made(model, rows, does, columns, kept)
             write({name: found[name].to_numpy() for name in found})
+            parts.append((len(frame), notes(rows, model)))
             count += len(frame)
-    return count
+    encoder: Any = model.encoder
+    return count, _joined(parts, encoder.columns_)
+
+
+def _joined(parts: list[tuple[int, list[str]]], columns: Sequence[str]) -> list[str]:
+    """Notes on parts of a table, by their numbers of rows: each once, with the rows that it counts.
+
+    >>> notes = [(2, ["a: missing in 1 of 2 rows, filled by 3"]), (1, ["a: missing in 1 of 1 row, filled by 3"])]
+    >>> _joined(notes, ["a"])
+    ['a: missing in 1 of 2 rows, filled by 3 (in rows 1 to 2, and the like in 1 later part)']
+    """
+    found, first = dict[tuple[str, str], tuple[str, str]](), 1
+    later = Counter[tuple[str, str]]()
+    for rows, lines in parts:
+        last = first + rows - 1
+        for line in lines:
+            where = f"rows {first} to {last}" if len(parts) > 1 and f" of {counted(rows, 'row')}," in line else ""
+            # Of a column and what becomes of its values there is one note, whatever values and numbers are in it.
+            column = max((one for one in columns if line.startswith(f"{one}: ")), key=len, default=line)
+            key = column, line.rpartition(",")[2]
+            later[key] += key in found
+            found.setdefault(key, (line, where))
+        first = last + 1
+    like = {key: f", and the like in {counted(count, 'later part')}" if count else "" for key, count in later.items()}
+    return [line + (f" (in {where}{like[key]})" if where else "") for key, (line, where) in found.items()]
 
 
 def notes(rows: Table, model: TableModel) -> list[str]:

@@ -205,6 +205,7 @@ def _as_result(rows: Rows, plan: Plan, kernel: Kernel, n: int) -> dict[str, Any]
         "command": "fit",
         "table": rows.table.path,
         "rows": n,
+        "sample": None,
         "held_out": 0,
         **nothing,
         "task": {"pca": "components", "oneclass": "outliers"}.get(plan.method, "clusters"),

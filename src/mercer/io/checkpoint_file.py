@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mercer.errors import InvalidInput, message
 from mercer.io.outputs import permissions
 
-__all__ = ["Contents", "Damaged", "alone", "former", "latest", "remove", "write"]
+__all__ = ["Contents", "Damaged", "alone", "former", "latest", "remove", "to_delete", "write"]
 
 MAGIC = b"mercer-checkpoint-1\n"
 DIGEST, PIECE = 32, 1 << 22
@@ -36,6 +36,8 @@ class Contents:
 
     document: dict[str, Any]
     arrays: Mapping[str, NDArray[Any]]
+    path: Path | None = None
+    """The file that they were read from: where the last one is gone or damaged, the one before it."""
 
 
 def former(path: Path) -> Path:
@@ -45,6 +47,14 @@ def former(path: Path) -> Path:
     'run.checkpoint.before'
     """
     return path.with_name(path.name + ".before")
+
+
+def to_delete(path: Path) -> str:
+    """The files to delete so that a run begins anew. The one before is among them: without the last one it is read.
+
+    A kill between two renames leaves it alone, so that it cannot be told from one whose last was deleted by hand.
+    """
+    return " and ".join(one.name for one in (path, former(path)) if os.path.lexists(one)) or path.name
 
 
 def _beside(path: Path) -> Path:
@@ -148,7 +158,8 @@ def latest(path: Path) -> tuple[Contents | None, str | None]:
     if reason is None and other is None:
         return None, None
     name, told = (path.name, reason) if reason is not None else (former(path).name, other)
-    raise InvalidInput(message("checkpoint", f"{name} {told}", "name another file, or delete it to begin anew"))
+    do = f"name another file, or delete {to_delete(path)} to begin anew"
+    raise InvalidInput(message("checkpoint", f"{name} {told}", do))
 
 
 def _tried(path: Path) -> tuple[Contents | None, str | None]:
@@ -175,7 +186,7 @@ def _read(path: Path) -> Contents:
             raise Damaged("is damaged or cut short: its checksum does not fit")
         file.seek(len(MAGIC))
         try:
-            return _parsed(file, end)
+            return replace(_parsed(file, end), path=path)
         except (ValueError, TypeError, KeyError, RecursionError, OverflowError, SyntaxError) as error:
             raise Damaged(f"is damaged ({type(error).__name__})") from error
 

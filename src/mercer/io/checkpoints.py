@@ -176,6 +176,8 @@ class _Checkpoint:
 
     def __init__(self, path: Path, every: float) -> None:
         self.path, self.every = path, every
+        self.source = path
+        """The file that was read: the one before, if the last one is gone or damaged."""
         self.fits: list[dict[str, Any]] = []
         self.known: list[dict[str, Any]] = []
         """The fits that the file knows."""
@@ -261,10 +263,11 @@ class _Checkpoint:
         contents, reason = checkpoint_file.latest(self.path)
         if contents is None:
             return
+        self.source = contents.path or self.path
         if reason is not None:
             self.whole = False
-            before = checkpoint_file.former(self.path).name
-            warn(message(WHO, f"{self.path.name} {reason}", f"nothing: {before} is used"), CheckpointWarning)
+            given, do = f"{self.path.name} {reason}", f"nothing: {self.source.name} is used"
+            warn(message(WHO, given, do), CheckpointWarning)
         try:
             self._take(contents)
             self.written = "an earlier state"
@@ -317,7 +320,7 @@ class _Checkpoint:
                 warn(text, CheckpointWarning)
             self.failed = True
         else:
-            self.whole, self.failed, self.unwritten = True, False, False
+            self.whole, self.failed, self.unwritten, self.source = True, False, False, self.path
             running = self.running.saved() if self.running is not None else None
             self.written = f"step {running.steps} of {running.solver}" if running is not None else "finished steps"
         now = time.monotonic()
@@ -345,12 +348,13 @@ class _Checkpoint:
             checkpoint_file.remove(self.path)
         except OSError as error:
             given = f"{self.path.name} cannot be deleted ({error.strerror})"
-            warn(message(WHO, given, "delete it, because the fit is complete"), CheckpointWarning)
+            do = f"delete {checkpoint_file.to_delete(self.path)}, because the fit is complete"
+            warn(message(WHO, given, do), CheckpointWarning)
 
     def _fit(self, one: dict[str, Any]) -> str:
         return str(one.get("fit", "fit"))
 
     def _refuse(self, given: str, do: str = "") -> None:
-        do += "name another file, or delete it to begin anew"
-        self.refusal = InvalidInput(message(WHO, f"{self.path.name} {given}", do))
+        do += f"name another file, or delete {checkpoint_file.to_delete(self.path)} to begin anew"
+        self.refusal = InvalidInput(message(WHO, f"{self.source.name} {given}", do))
         raise self.refusal

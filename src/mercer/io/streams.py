@@ -18,6 +18,8 @@ __all__ = ["WRITERS", "Streamed", "stream", "written"]
 
 Write: TypeAlias = Callable[[Any], None]
 Array: TypeAlias = Any
+METHODS = ("predict", "predict_proba", "decision_function", "transform", "score_samples")
+"""The methods that are named to who asks for one that a model does not have."""
 
 
 class Streamed(NamedTuple):
@@ -74,7 +76,8 @@ def stream(
     Raises
     ------
     InvalidInput
-        For rows that are not finite or change meanwhile, for a file of another kind, and for one of the files of rows.
+        For rows that are in memory, are not finite or change meanwhile; for a method that the model does not have; for
+        a file of another kind, and for one of the files of rows.
 
     Examples
     --------
@@ -88,14 +91,39 @@ def stream(
     ...     done.rows, np.load(path)
     (3, array([0.5, 0.5, 0. ]))
     """
+    _check(model, rows, method)
     check_output("stream", Path(out), rows.source.paths, "a file of outputs", lambda _: True)
     step, who = rows.window_rows(parse_memory(memory)), type(model).__name__
     count, size = 0, 0
     with written(Path(out), name) as write:
         for chunk in rows.checked(who, step):
-            write(np.asarray(getattr(model, method)(chunk)))
+            write(_outputs(model, method, chunk))
             count, size = count + len(chunk), size + chunk.nbytes
     return Streamed(count, size)
+
+
+def _check(model: Any, rows: Any, method: str) -> None:
+    """Raise InvalidInput for rows that are not on disk, and for a method that the model does not have."""
+    if not isinstance(rows, DiskPoints):
+        given = f"rows is a {type(rows).__name__}, not rows on disk"
+        do = f"give what mercer.points.read_points returns, or of rows in memory save what model.{method} returns"
+        raise InvalidInput(message("stream", given, do))
+    there = [one for one in METHODS if hasattr(model, one)]
+    do = f"give {' or '.join(there) or 'another model'}"
+    if not callable(getattr(model, str(method), None)):
+        given = f"method={method!r}, which {type(model).__name__} does not have"
+        raise InvalidInput(message("stream", given, do))
+    if method.startswith(("fit", "partial_fit")):
+        raise InvalidInput(message("stream", f"method={method!r}, which would fit the model to each chunk", do))
+
+
+def _outputs(model: Any, method: str, chunk: Array) -> Array:
+    """The outputs for a chunk, in its order."""
+    found = np.asarray(getattr(model, method)(chunk))
+    if found.ndim not in (1, 2) or len(found) != len(chunk):
+        given = f"method={method!r}, whose result is not one row of outputs for each row"
+        raise InvalidInput(message("stream", given, "give predict, transform or another method of that kind"))
+    return found
 
 
 @contextmanager
@@ -176,6 +204,9 @@ def _npy(path: Path, name: str) -> Iterator[Write]:
             np.lib.format.write_array_header_1_0(file, described)
 
         def write(values: Array) -> None:
+            if values.dtype.hasobject:
+                given = f"{path.name.removeprefix('.').removesuffix('.part')} for outputs that are Python objects"
+                raise InvalidInput(message("stream", given, "give a name that ends in .parquet or .csv"))
             shapes.append((*values.shape, np.lib.format.dtype_to_descr(values.dtype)))
             if len(shapes) == 1:
                 head()  # NumPy leaves room in it for a longer number of rows

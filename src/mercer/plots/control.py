@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
-from mercer.plots.drawing.display import MOST_POINTS, Display, drawn_of, places_drawn
+from mercer.plots.drawing.display import MOST_POINTS, Display, drawn_of, largest_drawn
 from mercer.plots.drawing.style import INK, NEGATIVE, POSITIVE
 
 __all__ = ["ControlChartDisplay"]
@@ -106,9 +106,5 @@ class ControlChartDisplay(Display):
 
     def _drawn(self) -> np.ndarray:
         """All rows, or a third of the largest against their limits and others at random."""
-        n = len(self.t2)
-        if n <= MOST_POINTS:
-            return np.arange(n)
         ratios = [one / (limit or 1.0) for one, limit in zip((self.t2, self.spe), self.limits[:2], strict=True)]
-        largest = np.argsort(-np.maximum(*ratios), kind="stable")[: MOST_POINTS // 3]
-        return np.union1d(largest, places_drawn(n, MOST_POINTS - len(largest)))
+        return largest_drawn(np.maximum(*ratios), MOST_POINTS // 3)

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
-from mercer.plots.drawing.display import Display, places_drawn
+from mercer.plots.drawing.display import Display, clear_legend, places_drawn
 from mercer.plots.drawing.style import INK, colour, marker
 
 __all__ = ["RegularizationPathDisplay"]
@@ -178,10 +178,10 @@ class RegularizationPathDisplay(Display):
         )
         if errors:
             first.set_yscale("log")
-        first.legend(fontsize="small")
         self.paths_ = [] if self.paths is None else self._draw_paths(second)
         left_out = f"{len(order)} of {len(names)} lines drawn" if len(order) < len(names) else ""
         self._note(np.ravel(self.ax_)[-1], *self.notes, left_out)
+        clear_legend(first, [*self.lines_, self.choice_], widen=ax is None)
         return self
 
     def _draw_line(self, ax: Any, name: str, place: int, sign: float) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import is_classifier, is_clusterer, is_outlier_detector
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
@@ -18,6 +19,8 @@ from mercer.points import count
 __all__ = ["PosteriorDisplay"]
 
 PLACES = 300
+OTHERS = {is_classifier: "classes", is_clusterer: "clusters", is_outlier_detector: "outliers"}
+"""Kinds of models whose predictions are labels. A model that declares no kind is taken for a regressor."""
 
 
 class PosteriorDisplay(Display):
@@ -99,12 +102,12 @@ class PosteriorDisplay(Display):
         Raises
         ------
         InvalidInput
+            For models that predict classes, clusters or outliers, too.
         sklearn.exceptions.NotFittedError
         """
         who = cls.__name__
         check_is_fitted(estimator)
-        if not hasattr(estimator, "predict"):
-            raise InvalidInput(message(who, f"{type(estimator).__name__}, which has no predict", "give a regressor"))
+        _check(estimator, who)
         rows, drawn = numbers(X, who)
         d = rows.shape[1]
         if not 0 <= int(column) < d:
@@ -140,6 +143,17 @@ class PosteriorDisplay(Display):
         ax.legend(fontsize="small")
         self._note(ax, *self.notes)
         return self
+
+
+def _check(model: Any, who: str) -> None:
+    """Refuse models whose predictions are not values of a function f: labels have no mean and no deviation."""
+    name = type(model).__name__
+    if not hasattr(model, "predict"):
+        raise InvalidInput(message(who, f"{name}, which has no predict", "give a regressor"))
+    for is_such, what in OTHERS.items():
+        if is_such(model):
+            do = "give a regressor, such as KernelRidge, or draw this model over two columns, by DecisionSurfaceDisplay"
+            raise InvalidInput(message(who, f"{name}, which predicts {what}", do))
 
 
 def _prediction(model: Any, path: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import roc_curve
 
-from mercer.plots.drawing.display import drawn_of, places_drawn
+from mercer.plots.drawing.display import drawn_of, largest_drawn
 from mercer.plots.drawing.style import CLASSES, FAINT, INK, plain
 from mercer.report.scores import number
 
@@ -42,8 +42,8 @@ class Picture:
 
 def residuals(y: NDArray[Any], predicted: NDArray[Any]) -> Picture:
     """y − f(x) against f(x)."""
-    shown = places_drawn(len(y), 2000)
     error, size = y - predicted, np.abs(y - predicted)
+    shown = largest_drawn(size, most=2000)
     figure, ax = _figure()
     ax.axhline(0.0, color=FAINT, linewidth=1)
     ax.scatter(predicted[shown], error[shown], s=9, color=CLASSES[0], alpha=0.5, linewidths=0)

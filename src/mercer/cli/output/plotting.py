@@ -27,6 +27,8 @@ DOTS = 150
 """Dots an inch."""
 SIDE, CELL, LARGEST, LETTER = 5.0, 0.5, 20.0, 0.12
 """Inches: the least side of a matrix of confusion, that of a class with four digits, the largest side, and a letter."""
+LINE = 0.05
+"""The height of a note, of that of the axes."""
 FEW = 10
 """Classes with which the zeros of a matrix of confusion are written; with more they hide the errors."""
 
@@ -179,26 +181,39 @@ def _draw_border(display: Any, scores: NDArray[Any]) -> None:
     display.ax_.set_title(said, fontsize="medium")
 
 
-def _compared(model: TableModel, rows: Table, target: str | None, kind: str, task: Task) -> tuple[Any, Any]:
-    """The target and the predictions, for a picture of a task."""
+def _compared(
+    model: TableModel, rows: Table, target: str | None, kind: str, task: Task
+) -> tuple[NDArray[Any], NDArray[Any], list[str]]:
+    """The target, the predictions and what was left out, for a picture of a task."""
     if model.task != task:
         raise InvalidInput(message("--kind", f"{kind} of a model of {model.task}", "choose another kind, or auto"))
     rest, column = rows.split(target or model.target)
-    return predicting.comparable(rows.path, column, model.predict(rest), task)
+    return *predicting.comparable(rows.path, column, model.predict(rest), task), [*rest.notes[len(rows.notes) :]]
 
 
 def _residuals(model: TableModel, rows: Table, target: str | None) -> Any:
     from sklearn.metrics import PredictionErrorDisplay
 
-    y, found = _compared(model, rows, target, "residuals", "regression")
-    return PredictionErrorDisplay.from_predictions(y, found, kind="residual_vs_predicted", random_state=0)
+    from mercer.plots.drawing.display import LARGEST, drawn_of, in_the_corner, largest_drawn
+
+    y, found, notes = _compared(model, rows, target, "residuals", "regression")
+    drawn = largest_drawn(np.abs(y - found))
+    # The display is made of the rows themselves: `from_predictions` would draw some of them again, and leave some out.
+    display: Any = PredictionErrorDisplay(y_true=y[drawn], y_pred=found[drawn])
+    display.plot(kind="residual_vs_predicted", scatter_kwargs={"s": 12, "alpha": 0.6})
+    if left_out := drawn_of(len(drawn), len(y)):
+        notes.append(f"{left_out}, the {LARGEST} largest residuals among them")
+    low, high = display.ax_.get_ylim()
+    display.ax_.set_ylim(low - LINE * len(notes) * (high - low), high)  # the notes hide no residual
+    display.notes_ = in_the_corner(display.ax_, *notes)
+    return display
 
 
 def _confusion(model: TableModel, rows: Table, target: str | None) -> Any:
     from matplotlib.figure import Figure
     from sklearn.metrics import ConfusionMatrixDisplay
 
-    y, found = _compared(model, rows, target, "confusion", "classification")
+    y, found, notes = _compared(model, rows, target, "confusion", "classification")
     names = np.unique(np.concatenate([y, found]))
     classes = len(names)
     side = min(max(SIDE, CELL * classes), LARGEST)
@@ -215,6 +230,7 @@ def _confusion(model: TableModel, rows: Table, target: str | None) -> Any:
     if classes > FEW and display.text_ is not None:
         for number, text in zip(display.confusion_matrix.flat, display.text_.flat, strict=True):
             text.set_visible(number > 0)
+    display.notes_ = notes
     return display
 
 

@@ -56,6 +56,7 @@ def of_fit(data: TrainingTable, choice: KernelChoice, outcome: Outcome, out: Any
     return {
         "command": "fit",
         **of_data(data),
+        "sample": data.sample,
         **_of_choice(choice),
         "search": _of_search(choice),
         **_of(outcome, out),
@@ -139,7 +140,7 @@ def of_data(data: TrainingTable) -> dict[str, Any]:
     """The table, its target and its task."""
     return {
         "table": data.table.path,
-        "rows": len(data.y),
+        "rows": data.rows,
         "held_out": int(data.held.sum()),
         "target": data.target,
         "task": data.task,

@@ -92,6 +92,7 @@ class FitResult(Data, Choice, Worth):
     """The result of ``mercer fit``."""
 
     command: Literal["fit"]
+    sample: Annotated[int | None, "rows drawn at random of a table beyond memory, to choose and to score by; else null"]
     search: Annotated[FitSearch | None, "null if kernel and α were given, and without a target"]
     report: Annotated[str | None, "the file of `--report`"]
     unsupervised: Annotated[Unsupervised | None, "null for methods with a target"]

@@ -82,23 +82,24 @@ def show_data(data: TrainingTable) -> None:
     if data.task == "classification":
         names, counts = np.unique(data.y, return_counts=True)
         shown = [f"{name} {count}" for name, count in zip(names, counts, strict=True)]
-        lines.append(f"{len(names)} classes: {', '.join(shown[:12])}" + (", ..." if len(shown) > 12 else ""))
+        told = f"{len(names)} classes: {', '.join(shown[:12])}" + (", ..." if len(shown) > 12 else "")
     else:
-        lines.append(f"the target is {digits(data.y.min())} to {digits(data.y.max())}, mean {digits(data.y.mean())}")
+        told = f"the target is {digits(data.y.min())} to {digits(data.y.max())}, mean {digits(data.y.mean())}"
+    lines.append(told if data.sample is None else f"in the sample {told}")
     if data.held.any():
-        lines.append(f"{int(data.held.sum())} rows, a quarter, are held out and used for nothing but the score")
+        share = "a quarter" if data.sample is None else "a quarter of the sample"
+        lines.append(f"{int(data.held.sum())} rows, {share}, are held out and used for nothing but the score")
     section(data.table.path, lines)
 
 
 def _what(data: TrainingTable) -> str:
     """The numbers of rows and columns, or the number and the lengths of sequences."""
-    rows, columns = data.frame.shape
     if not data.of_sequences:
-        return f"{counted(rows, 'row')}, {counted(columns, 'column')}"
+        return f"{counted(data.rows, 'row')}, {counted(data.frame.shape[1], 'column')}"
     lengths = data.frame["sequence"].str.len()
     low, high = int(lengths.min()), int(lengths.max())
     letters = f"{low} to {high} (median {lengths.median():g}) letters" if low < high else counted(low, "letter")
-    return f"{counted(rows, 'sequence')} of {letters}"
+    return f"{counted(data.rows, 'sequence')} of {letters}"
 
 
 def show_choice(choice: KernelChoice) -> None:
@@ -183,14 +184,15 @@ def _best_of_each(search: KernelSearchCV) -> list[str]:
     return list(seen.values())
 
 
-def show_score(outcome: Outcome, task: str) -> None:
+def show_score(outcome: Outcome, data: TrainingTable) -> None:
     """Show the score on the rows held out, beside guessing."""
     if outcome.held_out is None:
         section("Score", ["no rows were held out (--no-holdout)"])
         return
-    dummy = "the most frequent class" if task == "classification" else "the mean"
+    dummy = "the most frequent class" if data.task == "classification" else "the mean"
     lines = [f"mercer    {outcome.held_out}", f"guessing  {outcome.guessing}  ({dummy} of the training rows)"]
-    section("Score on the rows held out", lines)
+    whose = "" if data.sample is None else ", of a model of the rest of the sample"
+    section(f"Score on the rows held out{whose}", lines)
     show_confusion(outcome.confusion)
 
 
@@ -205,9 +207,9 @@ def show_report(path: Any) -> None:
     section("Report", [f"written to {path}; it opens in a browser, without a network"])
 
 
-def show_saved(data: TrainingTable, out: Any) -> None:
+def show_saved(data: TrainingTable, model: TableModel, out: Any) -> None:
     """Show where the model is, and which rows it was fitted on."""
-    fitted_on = f"all {counted(len(data.y), 'row')}" + (", those held out too" if data.held.any() else "")
+    fitted_on = f"all {counted(model.n_rows_, 'row')}" + (", those held out too" if data.held.any() else "")
     section("Model", [f"saved as {out}, fitted on {fitted_on}"])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -13,12 +14,28 @@ from mercer.numerals import counted
 from mercer.plots.drawing.style import FAINT, plain
 from mercer.points import as_rows, count, sample_rows, take, vectors_of
 
-__all__ = ["MOST_NAMED", "MOST_POINTS", "Display", "drawn_of", "name_classes", "numbers", "places_drawn"]
+__all__ = [
+    "LARGEST",
+    "MOST_NAMED",
+    "MOST_POINTS",
+    "Display",
+    "clear_legend",
+    "drawn_of",
+    "in_the_corner",
+    "largest_drawn",
+    "name_classes",
+    "numbers",
+    "places_drawn",
+]
 
 MOST_POINTS = 3000
 """Points that a picture has at most: with more they hide each other."""
 MOST_NAMED, BESIDE, COLUMN = 60, 10, 13
 """Classes that a picture names at most; more than BESIDE are named beside the axes, COLUMN of them in each column."""
+LARGEST = 100
+"""Of more rows than a picture shows it has at least so many of the largest residuals: the worst must not be missing."""
+LETTERS, NEAR = 40, 0.05
+"""The longest line of a name in a legend of lines, and the room in inches that these need: their markers are wide."""
 
 
 class Display:
@@ -69,14 +86,19 @@ class Display:
 
     def _note(self, ax: Any, *notes: str) -> None:
         """Say what is left out."""
-        said = [note for note in notes if note]
-        self.notes_ += said
-        if said:
-            box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "alpha": 0.8, "edgecolor": "none"}
-            place = {"xy": (1, 0), "xycoords": "axes fraction", "xytext": (-3, 3), "textcoords": "offset points"}
-            ax.annotate(
-                "\n".join(said), **place, ha="right", va="bottom", fontsize="x-small", color=FAINT, bbox=box, zorder=9
-            )
+        self.notes_ += in_the_corner(ax, *notes)
+
+
+def in_the_corner(ax: Any, *notes: str) -> list[str]:
+    """Write the notes that are not empty in the lower right corner, and return these."""
+    said = [note for note in notes if note]
+    if said:
+        box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "alpha": 0.8, "edgecolor": "none"}
+        place = {"xy": (1, 0), "xycoords": "axes fraction", "xytext": (-3, 3), "textcoords": "offset points"}
+        ax.annotate(
+            "\n".join(said), **place, ha="right", va="bottom", fontsize="x-small", color=FAINT, bbox=box, zorder=9
+        )
+    return said
 
 
 def new_axes(wanted: int, width: float = 5.0, height: float = 4.0, most: int = 4, **options: Any) -> np.ndarray:
@@ -101,6 +123,28 @@ def name_classes(ax: Any, classes: int, **options: Any) -> None:
     ax.legend(**{"fontsize": "small", **options})
 
 
+def clear_legend(ax: Any, lines: Sequence[Any], *, widen: bool) -> None:
+    """The legend where it hides neither these lines nor what is written: in the axes or, if it must, beside them.
+
+    matplotlib's "best" place hides the fewest points, which may be many. `widen` makes the figure as much wider. In a
+    figure without a layout it stays in the axes: beside them it would be under others.
+    """
+    handles, names = ax.get_legend_handles_labels()
+    names, figure = [textwrap.fill(name, LETTERS) for name in names], ax.figure.canvas.figure
+    found = ax.legend(handles, names, fontsize="small")
+    found.set_in_layout(False)  # a wide one would leave the axes no room
+    figure.draw_without_rendering()  # puts it in its place
+    box = found.get_window_extent()
+    room = box.padded(NEAR * figure.dpi)
+    paths = [line.get_transform().transform_path(line.get_path()) for line in lines]
+    hides = any(one.intersects_bbox(room, filled=False) or room.count_contains(one.vertices) for one in paths)
+    hides = hides or any(text.get_window_extent().overlaps(box) for text in ax.texts)
+    if hides and figure.get_layout_engine() is not None:
+        ax.legend(handles, names, fontsize="small", loc="center left", bbox_to_anchor=(1.01, 0.5))
+        if widen:
+            figure.set_figwidth(figure.get_figwidth() + box.width / figure.dpi)
+
+
 def places_drawn(n: int, most: int = MOST_POINTS) -> np.ndarray:
     """Which of n rows a picture shows: all, or `most` of them at random, always the same.
 
@@ -108,6 +152,21 @@ def places_drawn(n: int, most: int = MOST_POINTS) -> np.ndarray:
     (array([0, 1, 2]), 3000)
     """
     return sample_rows(n, most, 0)
+
+
+def largest_drawn(values: np.ndarray, kept: int = LARGEST, most: int = MOST_POINTS) -> np.ndarray:
+    """Which rows a picture shows: all, or `most` of them: the `kept` of the largest values, and others at random.
+
+    >>> values = np.arange(10**6)[::-1]
+    >>> largest_drawn(values)[:100].tolist() == list(range(100)), len(largest_drawn(values))
+    (True, 3000)
+    """
+    n = len(values)
+    if n <= most:
+        return np.arange(n)
+    largest = np.argsort(-values, kind="stable")[:kept]
+    rest = np.setdiff1d(np.arange(n), largest, assume_unique=True)
+    return np.sort(np.concatenate([largest, rest[places_drawn(len(rest), most - kept)]]))
 
 
 def drawn_of(shown: int, n: int, what: str = "rows") -> str:
