@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mercer.estimators.svm.support_vectors import ONE_OUTPUT, SupportVectorMachine, Training, filled, kernel_unit
-from mercer.gram import KernelOperator
 from mercer.mixins import OutlierMixin
 from mercer.points import count
 from mercer.schemas import Array, Schema
@@ -119,10 +118,10 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         values, rho = super()._products(X), -float(self.intercept_[0])
         slack = np.full(len(values), ROUNDING * abs(rho))
         if not self.kernel_.space.numbered and count(self.X_fit_):  # |k(x, z)| ≤ √(k(x, x) k(z, z))
-            both = (KernelOperator(self.kernel_, rows, dtype=np.float64) for rows in (X, self.X_fit_))
-            roots = [np.sqrt(np.abs(np.asarray(K.diagonal(), np.float64))) for K in both]
-            sums = float(np.abs(self.dual_coef_[0]) @ roots[1])
-            slack += (8 + count(self.X_fit_)) * np.finfo(np.float64).eps * sums * roots[0]
+            with np.errstate(over="ignore", invalid="ignore"):
+                new, own = (np.sqrt(np.abs(np.float64(self.kernel_.diagonal(rows)))) for rows in (X, self.X_fit_))
+                bound = (8 + len(own)) * np.finfo(np.float64).eps * float(np.abs(self.dual_coef_[0]) @ own) * new
+            slack += np.where(np.isfinite(bound), bound, 0.0)
         return np.where(np.abs(values - rho) <= slack[:, None], rho, values)
 
     def score_samples(self, X: Any) -> np.ndarray:
