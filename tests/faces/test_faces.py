@@ -104,6 +104,16 @@ def test_sigmoids_are_fitted_to_rows_of_weight_1_as_theirs_are(parameters, weigh
     assert np.abs(found[0] - found[1]).max() < 0.15  # their folds are drawn
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("nu", [0.1, 0.3, 0.7])
+def test_rows_on_the_border_are_inside(kernel, nu):
+    """At most a share of nu is outside; decisions of exactly 0 once counted as such."""
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    model = faces.OneClassSVM(kernel=kernel, nu=nu).fit(rows)
+    assert np.mean(model.predict(rows) < 0) <= nu
+    assert np.any(model.decision_function(rows) == 0)
+
+
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_libsvm_is_not_called(kind, no_libsvm):

@@ -143,10 +143,19 @@ class Function(Kernel):
             if isinstance(error, MercerError):
                 raise
             if objects:
-                return self._pairs(X, Z)
+                return self._pairs_instead(X, Z, error)
             given = f"func failed on blocks of {len(points_of(X))} and {counted(len(points_of(Z)), 'row')} ({error})"
             do = "return all values k(x, z) of the two arrays, or give Function(f, mode='pair') for f of two rows"
             raise InvalidInput(message("Function", given, do)) from error
+
+    def _pairs_instead(self, X: Array, Z: Array, error: Exception) -> Any:
+        """All pairs by a function that failed on the two lists."""
+        try:
+            return self._pairs(X, Z)
+        except (TypeError, ValueError, LookupError, AttributeError) as again:
+            given = f"func failed on two lists of objects ({error}), and on two objects ({again})"
+            do = "give f(x, z) of two objects, or f(X, Z) that returns all values k(x, z)"
+            raise InvalidInput(message("Function", given, do)) from again
 
     def _pairs(self, X: Array, Z: Array) -> Any:
         values = np.empty((len(points_of(X)), len(points_of(Z))))

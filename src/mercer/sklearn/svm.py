@@ -146,21 +146,27 @@ class Machine(Face, BaseLibSVM):
 
     def _dense_decision_function(self, X: Any) -> np.ndarray:
         """LIBSVM's decisions, (m, pairs), which are positive for the first class of a pair."""
+        return self._decided(X)[0]
+
+    def _decided(self, X: Any) -> tuple[np.ndarray, bool]:
+        """The decisions, and whether they are ours."""
         try:
             machine = self._machine()
-            return np.asarray(machine._products(X) + machine.intercept_)
+            return np.asarray(machine._products(X) + machine.intercept_), True
         except REFUSALS as error:
             self._delegated(str(error))
             theirs = super()._sparse_decision_function if self._sparse else super()._dense_decision_function
-            return np.asarray(theirs(X))
+            return np.asarray(theirs(X)), False
 
     _sparse_decision_function = _dense_decision_function
 
     def _dense_predict(self, X: Any) -> np.ndarray:
-        decisions = self._dense_decision_function(self._compute_kernel(X))
+        decisions, ours = self._decided(self._compute_kernel(X))
         if self._by_class:
             return votes(decisions, len(self.classes_)).argmax(axis=1)
-        return np.where(decisions[:, 0] > 0, 1, -1) if self._impl == "one_class" else decisions[:, 0]
+        found = decisions[:, 0]
+        # Ours are exactly 0 on the border, where LIBSVM's are what its tolerance leaves, on either side.
+        return np.where((found > 0) | (ours & (found == 0)), 1, -1) if self._impl == "one_class" else found
 
     _sparse_predict = _dense_predict
 

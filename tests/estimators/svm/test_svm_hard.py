@@ -218,8 +218,11 @@ def test_a_small_margin_is_found():
 
 def test_where_there_is_no_margin_the_fit_ends_and_says_so():
     rows, y = np.random.default_rng(0).normal(size=(300, 4)), np.arange(300) % 2
+    model = NuSVC(nu=0.3)
     with pytest.warns(ConvergenceWarning, match="finds no margin between two classes; raise nu"):
-        NuSVC(nu=0.3).fit(np.vstack([rows, rows]), np.r_[y, 1 - y])
+        model.fit(np.vstack([rows, rows]), np.r_[y, 1 - y])
+    assert model.report_.residual <= model.report_.tolerance
+    assert model.n_iter_.sum() <= support_vectors.VISITED // 600 + 2 * support_vectors.PATIENT * 600
 
 
 # ---- probabilities --------------------------------------------------------------------------------------------------

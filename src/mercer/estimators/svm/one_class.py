@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, ClassVar, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from mercer.solvers import DualBatch, DualPoint
 __all__ = ["OneClassSVM"]
 
 ROUNDING = 1e-9
+_roundings: WeakKeyDictionary[Any, tuple[Any, float]] = WeakKeyDictionary()
+"""The bound of each model, with the coefficients that it belongs to."""
 
 
 class OneClassSVM(OutlierMixin, SupportVectorMachine):
@@ -117,12 +120,20 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         """f(x); exactly ρ where it is ρ up to rounding: at support vectors on the border, or everywhere if f is 0."""
         values, rho = super()._products(X), -float(self.intercept_[0])
         slack = np.full(len(values), ROUNDING * abs(rho))
-        if not self.kernel_.space.numbered and count(self.X_fit_):  # |k(x, z)| ≤ √(k(x, x) k(z, z))
+        if not self.kernel_.space.numbered and count(self.X_fit_):
             with np.errstate(over="ignore", invalid="ignore"):
-                new, own = (np.sqrt(np.abs(np.float64(self.kernel_.diagonal(rows)))) for rows in (X, self.X_fit_))
-                bound = (8 + len(own)) * np.finfo(np.float64).eps * float(np.abs(self.dual_coef_[0]) @ own) * new
+                bound = self._rounding() * np.sqrt(np.abs(np.float64(self.kernel_.diagonal(X))))
             slack += np.where(np.isfinite(bound), bound, 0.0)
         return np.where(np.abs(values - rho) <= slack[:, None], rho, values)
+
+    def _rounding(self) -> float:
+        """A bound on the rounding of f(x), over √k(x, x), as |k(x, z)| ≤ √(k(x, x) k(z, z)); kept for later calls."""
+        known = _roundings.get(self)
+        if known is None or known[0] is not self.dual_coef_:
+            own = np.sqrt(np.abs(np.float64(self.kernel_.diagonal(self.X_fit_))))
+            sums = float(np.abs(self.dual_coef_[0]) @ own)
+            known = _roundings[self] = self.dual_coef_, (8 + len(own)) * float(np.finfo(np.float64).eps) * sums
+        return known[1]
 
     def score_samples(self, X: Any) -> np.ndarray:
         """f(x); exactly ρ if f(x) equals ρ up to rounding, as at the support vectors on the border."""

@@ -43,7 +43,8 @@ SHARPER = 1e-10
 SHARPENED = 2
 """How often a machine whose answer wants it is solved on, to a hundredth of the tolerance."""
 PATIENT = 300
-"""Pairs for each variable after which solving on is given up, and the answer stays what it was."""
+VISITED = 500_000_000
+"""Pairs for each variable, and entries that they visit, after which solving on is given up."""
 MOST_VISITS = 2_000_000
 """Entries that it may visit then: many turns of `SMO`, after each of which it may go to a face."""
 SOON = 3
@@ -211,13 +212,16 @@ class SupportVectorMachine(Compressible):
             for _ in range(SHARPENED):
                 if not solution.converged or not self._wants_sharper(family, solution.x):
                     break
-                taken = solution.state.iterations.max()
-                most = min(PATIENT * len(data.order), np.inf if solver.max_iter is None else solver.max_iter - taken)
-                sharper = replace(solver, tol=solver.tol / 100, max_iter=int(most))
+                left = np.inf if solver.max_iter is None else solver.max_iter - solution.state.iterations.max()
+                n = len(data.order)
+                sharper = replace(solver, tol=solver.tol / 100, max_iter=int(min(PATIENT * n, VISITED // n, left)))
                 further = way(replace(family, start=solution.x.beta), sharper)
+                if further.residual <= solver.tol:  # also what it left unfinished is nearer
+                    met = replace(further, status=Status.CONVERGED)
+                    solver, solution = replace(solver, tol=max(sharper.tol, met.residual)), _after(solution, met)
                 if not further.converged:
+                    report.notes.append(f"after {further.state.iterations.sum()} more steps it was not solved on")
                     break
-                solver, solution = replace(solver, tol=sharper.tol), _after(solution, further)
             wide = data.K.shape[0] ** 2 * (4 + 8)
             low_precision = family.A.dtype == np.float32
             if solution.status is Status.STALLED and low_precision and wide <= report.room:
