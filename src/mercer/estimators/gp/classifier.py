@@ -255,6 +255,7 @@ class GaussianProcessClassifier(GaussianProcess, ScoreClassifier):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class; of two, the one on whose side the mean of f(x) is, whatever its variance."""
+        check_is_fitted(self)
         if self.kernel_.space.numbered and len(self.classes_) == 2:
             return self.classes_[(self.latent(X, return_std=False) > 0).astype(np.intp)]
         return np.asarray(super().predict(X))
