@@ -79,9 +79,7 @@ def kernel_of(name: str, gamma: float, degree: float, coef0: float) -> Kernel | 
 
 
 def _kernel_of(name: str, gamma: float, degree: float, coef0: float) -> Kernel | None:
-    if gamma == 0 and name == "chi2":
-        return None  # 1 for all rows but negative ones, which scikit-learn refuses
-    if gamma == 0 and name in ("rbf", "laplacian"):
+    if gamma == 0 and name in ("rbf", "laplacian"):  # that of χ² refuses negative rows all the same
         return Constant(1.0)
     if name == "poly" and (degree == 0 or gamma == 0):
         return Constant(float(coef0) ** degree)
