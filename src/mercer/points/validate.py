@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "as_rows", "columns_without_numbers", "given_back", "is_away", "is_torch", "on_host", "require_collection",
-    "require_table", "same_columns",
+    "require_table", "same_columns", "squarable",
 ]  # fmt: skip
+
+LARGEST = 1e150
+"""The largest target: the sum of a few million squares of it is a number."""
 
 KeepFloat = Literal["keep-float"]
 
@@ -342,6 +345,19 @@ def _from_frame(X: Any, who: str) -> NDArray[Any] | None:
     if polars is not None and isinstance(X, polars.LazyFrame):
         raise InvalidInput(message(who, "a LazyFrame has no rows yet", "give X.collect()"))
     return None
+
+
+def squarable(who: str, y: Any) -> NDArray[np.float64]:
+    """Targets in float64, if it holds the sum of their squares.
+
+    >>> squarable("KernelLMS", [1, 2])
+    array([1., 2.])
+    """
+    y = np.asarray(y, np.float64)
+    if (largest := float(np.max(np.abs(y), initial=0.0))) > LARGEST:
+        given = f"a target of {largest:.1e}, whose square float64 does not hold"
+        raise InvalidInput(message(who, given, "give y in another unit"))
+    return y
 
 
 def columns_without_numbers(X: object) -> str:

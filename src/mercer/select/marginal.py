@@ -17,6 +17,7 @@ from mercer.factorizations.cholesky import CholeskyFactor, lower_block
 from mercer.kernels import Kernel, Scaled, as_kernel
 from mercer.numerals import counted
 from mercer.points import as_rows, as_seed, available_memory, points_of, require, sample_rows, vectors_of
+from mercer.points.validate import squarable
 from mercer.select.ascent import Ascended, Ascent, bounds_of
 from mercer.select.covariance import COARSE, NOISE, Covariance, free_parameters
 
@@ -27,14 +28,11 @@ __all__ = [
     "likelihood_of",
     "log_marginal_likelihood",
     "maximise_marginal_likelihood",
-    "squarable",
 ]
 
 Floats = NDArray[np.float64]
 WHO = "maximise_marginal_likelihood"
 LOG_TWO_PI = float(np.log(2 * np.pi))
-LARGEST = 1e150
-"""The largest |y|, whose squares are summed."""
 AT_ONCE = 8
 """LAPACK runs once between two calls of the engine, not beside each tile, so that an eighth of the operations pays for
 waking BLAS's threads: a fit to 2000 rows, which begins with half of them, takes 5 % less on two cores."""
@@ -348,15 +346,6 @@ def _checked(X: Any, y: ArrayLike, sample: int | None = None, seed: int = 0) -> 
     m = len(targets)
     require(3 * 8 * m * m, max(available_memory() // 2, 1), f"marginal likelihood of {m} rows", "set sample= lower")
     return np.ascontiguousarray(vectors_of(rows).dense(), np.float64), targets
-
-
-def squarable(who: str, y: ArrayLike) -> Floats:
-    """Targets in float64, which holds their squares."""
-    y = np.asarray(y, np.float64)
-    if (largest := float(np.max(np.abs(y), initial=0.0))) > LARGEST:
-        given = f"a target of {largest:.1e}, whose square float64 does not hold"
-        raise InvalidInput(message(who, given, "give y in another unit"))
-    return y
 
 
 def likelihood_of(

@@ -23,7 +23,6 @@ __all__ = [
     "largest_eigenvalue",
     "made_all_steps",
     "require_same_kernel",
-    "squarable",
 ]
 
 EARLY = ", or set tol=None to stop early on purpose, after max_iter"
@@ -32,9 +31,6 @@ EARLY = ", or set tol=None to stop early on purpose, after max_iter"
 GIVEN = Value("_given_kernel", Kernel, optional=True)
 """The kernel as given at the first call: that of the model has numbers for the bandwidths that depend on data."""
 
-LARGEST = 1e150
-"""The largest target: the sum of a few million squares of it is a number."""
-
 
 def require_same_kernel(model: Any) -> None:
     """Refuse another `kernel` than that of the first call, to which the coefficients belong."""
@@ -42,19 +38,6 @@ def require_same_kernel(model: Any) -> None:
     if before is not None and now not in (before, model.kernel_):
         given = f"kernel={now!r} after {before!r}, to which the coefficients belong"
         raise InvalidInput(message(type(model).__name__, given, "set it back, or start again with fit"))
-
-
-def squarable(who: str, y: Any) -> np.ndarray:
-    """Targets in float64, if it holds the sum of their squares.
-
-    >>> squarable("KernelLMS", [1, 2])
-    array([1., 2.])
-    """
-    y = np.asarray(y, np.float64)
-    if (largest := float(np.max(np.abs(y), initial=0.0))) > LARGEST:
-        given = f"a target of {largest:.1e}, whose square float64 does not hold"
-        raise InvalidInput(message(who, given, "give y in another unit"))
-    return y
 
 
 def largest_eigenvalue(K: Operator, weights: np.ndarray | None, report: Report, seed: int) -> float:

@@ -18,13 +18,13 @@ from mercer.estimators.descent.learning import (
     largest_eigenvalue,
     made_all_steps,
     require_same_kernel,
-    squarable,
 )
 from mercer.gram import KernelOperator
 from mercer.keeping import Trail
 from mercer.mixins import RegressorMixin
 from mercer.operators import Operator
 from mercer.points import joined
+from mercer.points.validate import squarable
 from mercer.schemas import Array, Count, Schema
 from mercer.solvers import (
     BatchLMS,

@@ -17,9 +17,10 @@ from mercer.gram import KernelOperator
 from mercer.numerals import counted
 from mercer.planning import costs
 from mercer.points import as_seed
+from mercer.points.validate import squarable
 from mercer.schemas import NON_NEGATIVE, POSITIVE, Array, Schema
 from mercer.select.covariance import Covariance
-from mercer.select.marginal import NOISE, ExactLikelihood, likelihood_of, squarable
+from mercer.select.marginal import NOISE, ExactLikelihood, likelihood_of
 from mercer.select.stochastic import StochasticLikelihood
 from mercer.solvers.choose import STORED_SHARE
 from mercer.ways.report import Report

@@ -9,10 +9,11 @@ import numpy as np
 from sklearn.base import MultiOutputMixin
 
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
-from mercer.estimators.descent.learning import require_same_kernel, squarable
+from mercer.estimators.descent.learning import require_same_kernel
 from mercer.estimators.online.online_estimator import OnlineEstimator
 from mercer.gram import KernelOperator
 from mercer.mixins import RegressorMixin
+from mercer.points.validate import squarable
 from mercer.schemas import POSITIVE, Array, Schema
 from mercer.solvers import Learner, QuantisedLMS, QuantisedState, RecursiveLeastSquares, RecursiveState, Status
 
