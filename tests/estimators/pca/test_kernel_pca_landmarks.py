@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris
 from sklearn.decomposition import PCA
 
+import mercer
 import mercer.estimators.base.landmarks as landmarks_module
 import mercer.estimators.pca.kernel_pca as module
 from mercer import KernelPCA
@@ -284,3 +285,21 @@ def test_bad_chunks():
     with pytest.raises(ValueError, match="NaN"):
         model.partial_fit(np.full((5, 4), np.nan))
     assert model.n_samples_seen_ == 50
+
+
+def test_another_kernel_is_refused_later(tmp_path):
+    """The features of the landmarks belong to the kernel of the first call; exact components are computed anew."""
+    X = np.random.default_rng(0).standard_normal((200, 3))
+    for first, solver in (("fit", "nystroem"), ("partial_fit", "auto")):
+        model = getattr(KernelPCA(2, "gaussian", solver=solver, n_landmarks=20), first)(X)
+        model.set_params(kernel="gaussian()").partial_fit(X)
+        model.set_params(kernel=model.kernel_).partial_fit(X)
+        mercer.save(model, tmp_path / first)
+        for one in (model, mercer.load(tmp_path / first)):
+            one.set_params(kernel="laplace")
+            with pytest.raises(InvalidInput, match=r"kernel=Laplace.* after Gaussian.*; set it back, or start again"):
+                one.partial_fit(X)
+            assert type(one.set_params(kernel="laplace").fit(X).kernel_).__name__ == "Laplace"
+            one.partial_fit(X)
+    exact = KernelPCA(2, Gaussian(1.0)).fit(X).set_params(kernel=Gaussian(0.1), n_landmarks=20).partial_fit(X)
+    assert exact.kernel_ == Gaussian(0.1)

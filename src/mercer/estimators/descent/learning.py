@@ -8,36 +8,15 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InvalidInput, message
-from mercer.kernels import Kernel
 from mercer.operators import Operator, Weighted
-from mercer.schemas import Value
 from mercer.solvers import BlockKrylov, Eigenproblem, Solution, Status, solve
 from mercer.solvers.choose import choose_eigen
 from mercer.ways.report import Report
 
-__all__ = [
-    "EARLY",
-    "GIVEN",
-    "check_descent",
-    "frames_kept",
-    "largest_eigenvalue",
-    "made_all_steps",
-    "require_same_kernel",
-]
+__all__ = ["EARLY", "check_descent", "frames_kept", "largest_eigenvalue", "made_all_steps"]
 
 EARLY = ", or set tol=None to stop early on purpose, after max_iter"
 """Further advice if the step limit came first: stopping early is the regularisation of these estimators."""
-
-GIVEN = Value("_given_kernel", Kernel, optional=True)
-"""The kernel as given at the first call: that of the model has numbers for the bandwidths that depend on data."""
-
-
-def require_same_kernel(model: Any) -> None:
-    """Refuse another `kernel` than that of the first call, to which the coefficients belong."""
-    now, before = model._as_kernel(model.kernel), getattr(model, "_given_kernel", None)  # none in earlier versions
-    if before is not None and now not in (before, model.kernel_):
-        given = f"kernel={now!r} after {before!r}, to which the coefficients belong"
-        raise InvalidInput(message(type(model).__name__, given, "set it back, or start again with fit"))
 
 
 def largest_eigenvalue(K: Operator, weights: np.ndarray | None, report: Report, seed: int) -> float:

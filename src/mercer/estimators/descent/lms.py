@@ -10,14 +10,13 @@ from sklearn.base import MultiOutputMixin
 
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.compression import Compressible
+from mercer.estimators.base.continued import GIVEN, require_same_kernel
 from mercer.estimators.descent.learning import (
     EARLY,
-    GIVEN,
     check_descent,
     frames_kept,
     largest_eigenvalue,
     made_all_steps,
-    require_same_kernel,
 )
 from mercer.gram import KernelOperator
 from mercer.keeping import Trail

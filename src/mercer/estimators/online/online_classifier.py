@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.classifier import CLASSES, require_classes, top_class
-from mercer.estimators.descent.learning import require_same_kernel
+from mercer.estimators.base.continued import require_same_kernel
 from mercer.estimators.online.online_estimator import CHUNK, OnlineEstimator
 from mercer.gram import KernelOperator
 from mercer.kernels import Gaussian, Kernel

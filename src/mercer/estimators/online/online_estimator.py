@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
+from mercer.estimators.base.continued import GIVEN
 from mercer.estimators.base.estimator import KernelEstimator
 from mercer.estimators.base.expansion import Expansion, expansion_of
 from mercer.estimators.base.indefinite import not_finite
-from mercer.estimators.descent.learning import GIVEN
 from mercer.events import TilesDone, emit
 from mercer.gram import KernelOperator
 from mercer.points import count, joined, points_of, take

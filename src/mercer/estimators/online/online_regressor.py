@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import MultiOutputMixin
 
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
-from mercer.estimators.descent.learning import require_same_kernel
+from mercer.estimators.base.continued import require_same_kernel
 from mercer.estimators.online.online_estimator import OnlineEstimator
 from mercer.gram import KernelOperator
 from mercer.mixins import RegressorMixin

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from mercer.approx.nystroem import FeatureMoments, feature_moments
 from mercer.approx.preimages import fixed_point_weight
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
+from mercer.estimators.base.continued import GIVEN, require_same_kernel
 from mercer.estimators.base.estimator import KernelEstimator
 from mercer.estimators.base.expansion import Expansion, expansion_of
 from mercer.estimators.base.landmarks import LandmarkSpan, fewest_landmarks, landmark_bytes
@@ -161,6 +162,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     """
 
     fitted: ClassVar[Schema] = KernelEstimator.fitted + Schema(
+        GIVEN,
         Rows("X_fit_"),
         Count("n_samples_seen_"),
         Array("eigenvalues_", "components", rules=(POSITIVE,)),
@@ -223,7 +225,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self._check_preimage()
         X = self._validate(X, ensure_min_samples=2)
         K, report = self._begin(X)
-        self.report_ = report
+        self.report_, self._given_kernel = report, self._as_kernel(self.kernel)
         n, size = K.shape[0], self._kernel_size(K)
         low_precision = self.tol >= 1e-6 and size.fits_float32
         k = n if self.n_components is None else self._checked_components(n)
@@ -381,6 +383,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         X = self._validate(X, **({} if self._space().objects else {"reset": first}))
         if first or not hasattr(self, "_feature_moments"):
             self._start_landmarks(X if first else self.X_fit_)
+        require_same_kernel(self)
         report = self.report_ = self.report_.continued()
         report.method, report.reason = f"Nyström, {len(self.dual_coef_)} landmarks, by chunks", "partial_fit"
         if not first:
@@ -394,7 +397,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         K, report = self._begin(X)
         for name in ("n_samples_seen_", "eigenvectors_"):  # of an exact fit
             self.__dict__.pop(name, None)
-        self.report_ = report
+        self.report_, self._given_kernel = report, self._as_kernel(self.kernel)
         self._kernel_size(K)
         self._fit_landmarks(K, X, report)
 
