@@ -30,6 +30,9 @@ ENTRIES = 1 << 23
 COUNTING = 0.5
 """The cost of a pair of equal windows in counting, in comparisons of two vectors of windows."""
 
+SAMPLED = 1 << 12
+"""The symbols of each side whose frequencies stand for those of all, which take as long to count as short sequences."""
+
 
 def is_less_work(x: Corpus, z: Corpus | None, worth: NDArray[np.int64], patterns: Sequence[Pattern], span: int) -> bool:
     """Whether comparing all windows of x with all of z is less work than counting patterns; z=None is x itself."""
@@ -80,12 +83,17 @@ def _windows(x: Corpus, span: int) -> NDArray[np.float64]:
 def _counting(x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: int) -> float:
     """The work of counting: a sort for each pattern, and its equal pairs, as many as random symbols would have."""
     rows, columns = _windows(x, span), _windows(x if z is None else z, span)
-    symbols = x.symbols if z is None else np.concatenate([x.symbols, z.symbols])
+    symbols = np.concatenate([_some(side.symbols) for side in ((x,) if z is None else (x, z))])
     frequency = np.bincount(symbols + 1)[1:] / max(len(symbols), 1)  # −1 stands for a gap
     alike, pairs = float(np.sum(frequency**2)), _share(z) * rows.sum() * columns.sum()
     windows, sorting = rows.sum() if z is None else rows.sum() + columns.sum(), _sorting()
     sizes = Counter(len(pattern.offsets) for pattern in patterns)
     return float(sum(n * (sorting * windows + COUNTING * pairs * alike**size) for size, n in sizes.items()))
+
+
+def _some(symbols: NDArray[np.int32]) -> NDArray[np.int32]:
+    """At most `SAMPLED` of the symbols, from all over the sequences."""
+    return symbols[:: max(-(-len(symbols) // SAMPLED), 1)]
 
 
 def gram(x: Corpus, z: Corpus, worth: NDArray[np.int64], symmetric: bool) -> NDArray[np.float64]:

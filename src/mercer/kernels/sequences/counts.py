@@ -90,9 +90,10 @@ def gram(x: Corpus, z: Corpus | None, patterns: Sequence[Pattern], span: int) ->
 
 def mirrored(out: NDArray[np.float64], step: int = 64) -> NDArray[np.float64]:
     """Copy the upper triangle into the lower one, in place."""
+    lower = np.tri(step, k=-1, dtype=bool)
     for i in range(0, len(out), step):
         square = out[i : i + step, i : i + step]
-        square[...] = np.triu(square) + np.triu(square, 1).T
+        np.copyto(square, square.T, where=lower[: len(square), : len(square)])
         out[i : i + step, :i] = out[:i, i : i + step].T
     return out
 
