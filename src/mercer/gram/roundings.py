@@ -90,7 +90,14 @@ def _roundings(left: NDArray[Any], right: NDArray[Any]) -> float:
 
 
 def _summed(terms: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """The sums over the last axis, a term after the other, and what their roundings left out (Knuth's two-sum)."""
+    """The sums over the last axis, a term after the other, and what their roundings left out.
+
+    Of float32 that is known from float64 sums, of float64 from each addition (Knuth's two-sum).
+    """
+    if terms.dtype == np.float32:
+        first = np.ascontiguousarray(np.moveaxis(terms, -1, 0))
+        total = np.add.reduce(first, axis=0)  # along the last axis, or of one sum, NumPy adds up halves
+        return total, first.sum(axis=0, dtype=np.float64) - total
     sums = np.cumsum(terms, axis=-1)
     before, after = sums[..., :-1], sums[..., 1:]
     added = after - before
