@@ -52,6 +52,21 @@ def product_sklearn_float64(setting: Setting) -> Row:
     )
 
 
+@benchmark(GROUP, columns=(4, 10))
+def product_of_columns(setting: Setting, columns: int) -> Row:
+    """As many right-hand sides as there are classes: beside one vector, each takes little."""
+    rbf_kernel = peers.need("sklearn.metrics.pairwise").rbf_kernel
+    X, gamma = data.normal(size(setting), 20), 0.05
+    V = np.stack([data.vector(len(X)) * np.float32(q + 1) for q in range(columns)], axis=1)
+    return Row(
+        f"Gaussian K V, {columns} vectors, float32, n = {len(X)}, d = 20",
+        ours=lambda: KernelOperator(Gaussian(gamma), X) @ V,
+        peer=lambda: rbf_kernel(X, X, gamma=gamma) @ V,
+        peer_name="scikit-learn `rbf_kernel(X, X) @ V`",
+        error=data.product_error(X, V, gamma),
+    )
+
+
 @benchmark(GROUP, d=(3, 20, 100, 784))
 def product_torch(setting: Setting, d: int) -> Row:
     X, v, gamma = data.normal(size(setting), width(setting, d)), data.vector(size(setting)), 1 / d

@@ -2,8 +2,8 @@
 
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
-inline int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-inline int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+constexpr int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+constexpr int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 // Asks for large pages, as NumPy does for its arrays: the first touch of memory in pages of 4 kB costs more than
 // filling it.

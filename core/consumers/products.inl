@@ -21,9 +21,9 @@ struct Piece {
 template <class T>
 class Products {
     static constexpr int W = Strips<T>::W, M = Strips<T>::M, N = Strips<T>::N;
-    // From so many vectors on, they are padded and multiplied together. Fewer are multiplied one at a time: each reads
-    // the strip from L1 again, but padding would waste lanes.
-    static constexpr int64_t kMany = 4;
+    // From so many vectors on, they are padded to whole panels and multiplied together. Fewer, up to half a panel, are
+    // multiplied one at a time: each reads the strip from L1 again, but padding would waste half of the lanes and more.
+    static constexpr int64_t kMany = max64(4, N / 2 + 1);
 
    public:
     explicit Products(const Strips<T>& strips) : strips_(strips), tile_(strips.tile()), stride_(strips.stride()) {}

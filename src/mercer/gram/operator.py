@@ -50,9 +50,10 @@ FEATURES, GRAM = 1 << 22, 1 << 24
 POOL = 4
 """Rows for each pivot of a low-rank factor among which pivots are chosen, as for landmarks."""
 
-FEW_GROUPS = 8
+FEW_GROUPS, FEW_OF_PAIRS = 8, 2
 """With this many times fewer groups than features, sums by group are products with indicators of the groups: they take
-few multiplications, and do not copy the rows to sort them by group."""
+few multiplications, and do not copy the rows to sort them by group. Of a symmetric matrix each pair is computed once
+by products, and twice by sums of sorted columns."""
 
 
 class KernelOperator(TiledOperator):
@@ -497,7 +498,8 @@ class KernelOperator(TiledOperator):
             return out
         if self._others.window:
             return self._sums_by_window(of, whole=columns is None)
-        if len(of.columns) == self.shape[1] and FEW_GROUPS * of.size <= self._width:
+        fewer = FEW_OF_PAIRS if self.symmetric else FEW_GROUPS
+        if len(of.columns) == self.shape[1] and fewer * of.size <= self._width:
             return super().group_sums(labels, groups, weights)
         order = np.argsort(of.labels, kind="stable")
         start = np.searchsorted(of.labels[order], np.arange(of.size + 1)).astype(np.int64)

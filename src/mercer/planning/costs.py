@@ -83,6 +83,8 @@ PASSES, PASSES_OF_STORED = 13.0, 4.0
 """Full passes of Lloyd's iteration for each start, with recomputed entries and with a stored matrix."""
 STEPS_OF_LLOYD = 22
 """Steps of Lloyd's iteration for each start; most of them move few rows."""
+FEW = 20
+"""How many vectors the engine multiplies with one at a time in what a block of many takes."""
 READS = 3.0
 """The time in which BLAS copies a matrix into panels, in that of a product with one vector, which reads it once."""
 BYTES_OF_QUANTISED = 3.0
@@ -101,7 +103,7 @@ def product(machine: Machine, n: int, d: int, columns: int = 1, itemsize: int = 
     >>> product(m, 2000, 10) == 4 * product(m, 1000, 10), product(m, 1000, 10, 26) > product(m, 1000, 10)
     (True, True)
     """
-    blocks = 0.0 if columns <= 2 else max(4 / itemsize, columns / MANY)
+    blocks = min((columns - 1) / FEW, max(4 / itemsize, columns / MANY))
     return n * n / 2 * (machine.pair(d, itemsize) + blocks * machine.block(itemsize))
 
 
