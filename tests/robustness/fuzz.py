@@ -49,7 +49,9 @@ def agree(what: str, given: Any, wanted: Any, bound: Any) -> None:
 
 
 def rounding(dtype: Any, d: int) -> Wide:
-    return Wide(np.finfo(dtype).eps) * (16 + d)
+    """A rounding for each term; above 16 columns distances may be by norms, whose entries are promised to 1e-13."""
+    promised = 1e-6 if np.dtype(dtype) == np.float32 else 1e-13
+    return max(Wide(np.finfo(dtype).eps) * (16 + d), Wide(promised if d > 16 else 0.0))
 
 
 def entry_bound(unit: Any, dtype: Any, *rows: Any) -> Any:
