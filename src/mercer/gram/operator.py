@@ -52,8 +52,8 @@ POOL = 4
 
 FEW_GROUPS, FEW_OF_PAIRS = 8, 2
 """With this many times fewer groups than features, sums by group are products with indicators of the groups: they take
-few multiplications, and do not copy the rows to sort them by group. Of a symmetric matrix each pair is computed once
-by products, and twice by sums of sorted columns."""
+few multiplications, and do not copy the rows to sort them by group. Products compute each pair of a symmetric matrix
+once, sums of sorted columns twice."""
 
 
 class KernelOperator(TiledOperator):

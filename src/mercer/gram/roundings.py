@@ -92,7 +92,7 @@ def _roundings(left: NDArray[Any], right: NDArray[Any]) -> float:
 def _summed(terms: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """The sums over the last axis, a term after the other, and what their roundings left out.
 
-    Of float32 that is known from float64 sums, of float64 from each addition (Knuth's two-sum).
+    In float32 that is known from float64 sums, in float64 from each addition (Knuth's two-sum).
     """
     if terms.dtype == np.float32:
         first = np.ascontiguousarray(np.moveaxis(terms, -1, 0))

@@ -31,7 +31,7 @@ COUNTING = 0.5
 """The cost of a pair of equal windows in counting, in comparisons of two vectors of windows."""
 
 SAMPLED = 1 << 12
-"""The symbols of each side whose frequencies stand for those of all, which take as long to count as short sequences."""
+"""How many symbols of each side are counted; their frequencies stand for those of all."""
 
 
 def is_less_work(x: Corpus, z: Corpus | None, worth: NDArray[np.int64], patterns: Sequence[Pattern], span: int) -> bool:
