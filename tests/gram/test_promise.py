@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from mercer import KernelOperator
 from mercer.engine import backend
+from mercer.gram.roundings import USUAL, most_roundings
 from mercer.kernels import (
     Cauchy,
     Chi2,
@@ -157,6 +158,20 @@ def test_a_large_entry_before_equal_ones(each_isa, dtype, d):
             true = np.asarray(kernel.formula(pair))
             assert error(KernelOperator(kernel, X).toarray(), true) <= 1, f"size {size}, gamma {gamma}, {isa}"
             assert error(KernelOperator(kernel, X, X[:9]).toarray(), true[:, :9]) <= 1, f"size {size}, {gamma}, {isa}"
+
+
+@pytest.mark.parametrize("d", [100, 300, 2000])
+def test_long_sums_are_sums_of_short_ones(each_isa, dtype, d):
+    """So a dot product has no more roundings than are counted where none are tried, also of such rows."""
+    rng, unit = np.random.default_rng(d), np.finfo(dtype).eps / 2
+    X = np.full((30, d), 0.3) * rng.uniform(0.9, 1.1, (30, 1))
+    X[:, 0] = 100 * rng.uniform(0.9, 1.1, 30)
+    X = X.astype(dtype)
+    pair = Exact(X, X)
+    most = most_roundings(d, np.dtype(dtype)) - USUAL[np.dtype(dtype).itemsize]
+    for isa in each_isa():
+        off = np.abs(KernelOperator(Linear(), X).toarray() - pair.dot)
+        assert np.max(off / (unit * pair.dot)) <= most, isa
 
 
 def test_a_few_such_rows_among_others(each_isa, dtype):

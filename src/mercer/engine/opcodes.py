@@ -17,7 +17,7 @@ __all__ = [
 MAX_REGISTERS = 64
 """How many values a program may hold at a time."""
 
-CHUNK_OF_FLOATS, CHUNK_OF_DOUBLES = 64, 256
+CHUNK_OF_FLOATS, CHUNK_OF_DOUBLES = 64, 128
 """The most features whose products are summed one after the other; longer sums are sums of such sums."""
 
 ROW_BLOCK = 192

@@ -24,8 +24,13 @@ MARGIN = 1.5
 
 
 def most_roundings(columns: int, dtype: np.dtype[Any]) -> float:
-    """A bound on `roundings` of any rows: one for each term of a sum, all to one side, and those of usual rows."""
-    return columns + USUAL[dtype.itemsize]
+    """A bound on `roundings` of any rows: one for each term of a sum, all to one side, and those of usual rows.
+
+    The engine adds up sums of so many features, so a long dot product has the terms of one such sum, and one for each
+    of the others.
+    """
+    chunk = CHUNK_OF_FLOATS if dtype.itemsize == 4 else CHUNK_OF_DOUBLES
+    return min(columns, chunk) + (columns - 1) // chunk + USUAL[dtype.itemsize]
 
 
 def roundings(x: Array, z: Array, origin: Array | None, dtype: np.dtype[Any], sizes: tuple[Array, Array]) -> float:
