@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.errors import InvalidInput
-from mercer.operators import CachedRows, Dense, Submatrix
+from mercer.operators import CachedRows, Dense, LowRank, StoredLater, Submatrix
 
 RNG = np.random.default_rng(0)
 S = RNG.standard_normal((30, 30))
@@ -65,3 +65,19 @@ def test_products_of_many_kept_rows_are_added_up(rng):
     wide, columns, v = wide + wide.T, rng.permutation(600)[:590], rng.standard_normal((590, 1))
     A = CachedRows(Dense(wide), 300 * 600 * 8)
     np.testing.assert_allclose(A.block_times(np.arange(50), columns, v), wide[:50, columns] @ v, atol=1e-10)
+
+
+def test_entries_are_stored_after_as_many_as_that_takes(monkeypatch):
+    """Sums by groups of some columns count these alone; the entries of a pass that has begun are not stored."""
+    made = []
+    monkeypatch.setattr(LowRank, "toarray", lambda self: made.append(1) or S)
+    A, labels = StoredLater(LowRank(np.eye(30)[:, :3]), 30 * 33), np.arange(30) % 3
+    sums = A.group_sums(labels)
+    moved = A.moved_sums(sums, [1, 2], labels[[1, 2]], [0, 0])
+    assert not A.stored
+    A.moved_sums(moved, [3], labels[[3]], [1])
+    assert not A.stored
+    np.testing.assert_allclose(A.group_sums(labels), S @ np.eye(3)[labels], atol=1e-13)
+    A @ np.ones(30)
+    assert A.stored
+    assert len(made) == 1

@@ -13,7 +13,7 @@ from mercer.operators.base import (
     Transposed,
     as_operator,
 )
-from mercer.operators.cached import CachedRows
+from mercer.operators.cached import CachedRows, StoredLater
 from mercer.operators.centering import Centered, Weighted, center_cross
 from mercer.operators.norm import estimate_norm
 from mercer.operators.packed import Packed
@@ -35,6 +35,7 @@ __all__ = [
     "Product",
     "Quantised",
     "Scaled",
+    "StoredLater",
     "Submatrix",
     "Sum",
     "Transposed",

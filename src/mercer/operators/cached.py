@@ -1,7 +1,8 @@
-"""A cache of an operator's rows, which drops the least recently used ones."""
+"""Operators that keep entries: the rows that were used last, or all of them once they were needed often enough."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from mercer.errors import InvalidInput, message
 from mercer.operators.arrays import Array, row_blocks
 from mercer.operators.base import Dense, Operator
 
-__all__ = ["CachedRows"]
+__all__ = ["CachedRows", "StoredLater"]
 
 
 class CachedRows(Operator):
@@ -104,6 +105,84 @@ class CachedRows(Operator):
         chosen = new[: len(places)]
         self._kept[places] = fresh[: len(places)]
         self._place[chosen], self._owner[places], self._used[places] = places, chosen, self._clock
+
+    def _astype(self, dtype: np.dtype[Any]) -> Operator:
+        return self.A.astype(dtype)
+
+
+class StoredLater(Operator):
+    """V ↦ A V with entries that are computed anew until `after` of them were, and stored from then on.
+
+    Who does not know how often entries will be needed computes them anew for as long as storing them would take. That
+    costs at most twice as much as the better of both ways.
+
+    Parameters
+    ----------
+    A : Operator
+    after : float
+        How many entries are computed before A is stored.
+
+    Attributes
+    ----------
+    stored : bool
+        Whether A is stored.
+
+    Examples
+    --------
+    >>> from mercer.operators import LowRank
+    >>> A = StoredLater(LowRank([[1.0], [2.0]]), after=4)
+    >>> A.group_sums([0, 1]), A.stored
+    (array([[1., 2.],
+           [2., 4.]]), False)
+    >>> A.rows([1]), A.stored
+    (array([[2., 4.]]), True)
+    """
+
+    def __init__(self, A: Operator, after: float) -> None:
+        super().__init__(A.shape, A.dtype, symmetric=A.symmetric)
+        self.A, self.stored, self._left = A, False, float(after)
+
+    def _for(self, rows: int, columns: int) -> Operator:
+        """The operator that computes the next entries, of so many rows and columns."""
+        if not self.stored and self._left <= 0:
+            self.A.release()
+            self.A, self.stored = Dense(self.A.toarray(), symmetric=self.symmetric), True
+        self._left -= float(rows) * columns
+        return self.A
+
+    def release(self) -> None:
+        self.A.release()
+
+    def _matmat(self, V: Array) -> Array:
+        return self._for(*self.shape)._matmat(V)
+
+    def _transpose(self) -> Operator:
+        return self if self.symmetric else self.A._transpose()
+
+    def diagonal(self) -> Array:
+        return self.A.diagonal()
+
+    def rows(self, I: ArrayLike | slice) -> Array:
+        index = self._index(I, 0)
+        return self._for(len(index), self.shape[1]).rows(index)
+
+    def group_sums(
+        self, labels: ArrayLike, groups: int | None = None, weights: ArrayLike | None = None, columns: Any = None
+    ) -> NDArray[np.float64]:
+        return self._for(self.shape[0], np.size(labels)).group_sums(labels, groups, weights, columns)
+
+    def several_group_sums(
+        self, labellings: Sequence[ArrayLike], groups: int, weights: ArrayLike | None = None
+    ) -> Iterator[NDArray[np.float64]]:
+        if self.stored:
+            return self.A.several_group_sums(labellings, groups, weights)
+        return super().several_group_sums(labellings, groups, weights)
+
+    def moved_sums(
+        self, sums: NDArray[np.float64], columns: ArrayLike, old: ArrayLike, new: ArrayLike,
+        weights: ArrayLike | None = None
+    ) -> NDArray[np.float64]:  # fmt: skip
+        return self._for(self.shape[0], np.size(columns)).moved_sums(sums, columns, old, new, weights)
 
     def _astype(self, dtype: np.dtype[Any]) -> Operator:
         return self.A.astype(dtype)

@@ -49,6 +49,7 @@ __all__ = [
     "eigen_operations",
     "eigen_ways",
     "eigenvectors",
+    "entries_of_storing",
     "held_out_ways",
     "krylov",
     "leading_eigenvectors",
@@ -210,6 +211,16 @@ def lloyd(machine: Machine, n: int, d: int, starts: int, *, stored: bool = False
     if stored:
         return matrix(machine, n, d, 4) + PASSES_OF_STORED * starts * n * n / machine.sums + beside
     return PASSES * starts * n * n / 2 * machine.pair(d, 4) + beside
+
+
+def entries_of_storing(machine: Machine, n: int, d: int) -> float:
+    """How many float32 entries are computed in the time that storing K takes.
+
+    >>> m = Machine.documented()
+    >>> 1000**2 / 2 < entries_of_storing(m, 1000, 500) < entries_of_storing(m, 1000, 5)
+    True
+    """
+    return matrix(machine, n, d, 4) / machine.pair(d, 4)
 
 
 def pivots(machine: Machine, n: int, d: int, rank: int, itemsize: int = 4) -> float:

@@ -88,6 +88,7 @@ def test_large_methods_with_float32_entries_equal_the_small_one(solver, monkeypa
 
 
 def test_k_is_stored_if_it_fits(monkeypatch, rng):
+    monkeypatch.setattr(kernel_kmeans, "AT_ONCE", 1.0)
     monkeypatch.setattr(kernel_kmeans, "SMALL", 10)
     rows = rng.standard_normal((400, 3))
     assert "stored" in KernelKMeans(2).fit(rows).report_.method
@@ -330,8 +331,25 @@ def test_features_that_do_not_fit_are_taken_in_mini_batches(monkeypatch):
 
 
 @pytest.mark.skipif(not is_native(), reason="the rates are those of the compiled engine")
+@pytest.mark.parametrize(("patience", "stored"), [(1e-9, True), (1e9, False)])
+def test_where_the_number_of_passes_decides_k_is_stored_after_some(patience, stored, monkeypatch):
+    monkeypatch.setattr(kernel_kmeans, "SMALL", 10)
+    usual = KernelKMeans(6, Gaussian(0.1), solver="matrix_free").fit(X)
+    monkeypatch.setattr(kernel_kmeans, "AT_ONCE", 0.0)
+    monkeypatch.setattr(kernel_kmeans, "PATIENCE", patience)
+    monkeypatch.setattr(kernel_kmeans.rates, "machine", lambda cost: Machine.documented())
+    model = KernelKMeans(6, Gaussian(0.1)).fit(X)
+    assert model.report_.method == "Lloyd, matrix-free" + ", then K stored" * stored
+    assert ("few passes" in model.report_.reason) != stored
+    assert model.report_.memory_planned >= 4 * len(X) ** 2
+    np.testing.assert_array_equal(model.labels_, usual.labels_)
+    assert model.inertia_ == pytest.approx(usual.inertia_, rel=1e-13)
+
+
+@pytest.mark.skipif(not is_native(), reason="the rates are those of the compiled engine")
 @pytest.mark.parametrize(("slow", "stored"), [("", True), ("narrow32", True), ("touch", False), ("sums", False)])
 def test_a_wrong_rate_decides_whether_k_is_stored(slow, stored, monkeypatch):
+    monkeypatch.setattr(kernel_kmeans, "AT_ONCE", 1.0)
     monkeypatch.setattr(kernel_kmeans, "SMALL", 10)
     machine = Machine.documented()
     wrong = replace(machine, **({slow: getattr(machine, slow) / 30} if slow else {}))

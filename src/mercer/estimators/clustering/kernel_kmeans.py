@@ -22,8 +22,8 @@ from mercer.gram import KernelOperator, rates
 from mercer.kernels import Linear
 from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mercer.numerals import counted
-from mercer.operators import Dense, LowRank, Operator
-from mercer.planning.costs import lloyd
+from mercer.operators import Dense, LowRank, Operator, StoredLater
+from mercer.planning.costs import entries_of_storing, lloyd
 from mercer.points import apart, vectors_of
 from mercer.schemas import NON_NEGATIVE, Array, Schema, Size
 from mercer.solvers import Clustering, Partition
@@ -34,24 +34,34 @@ __all__ = ["KernelKMeans"]
 SMALL = 2000
 """Rows up to which K is stored in float64 and nothing is done in float32."""
 
+AT_ONCE, PATIENCE = 0.67, 1.25
+"""K is stored at once if the fit is then predicted to take this share of the time without. Else it is stored after this
+many times the entries that are computed in the time that storing takes: how many passes there are shows only then.
+"""
+
 DEAREST_PASS = 2e13
 """Multiply-adds in one pass beyond which "auto" takes landmarks. It is an approximation, so the rates have no say."""
 
 
 class _Method(NamedTuple):
-    """Lloyd's operator, the dtype of its entries, the bytes that it stores, the reason, and seconds if predicted."""
+    """Lloyd's operator, the dtype of its entries, the bytes that it stores, the reason, and seconds if predicted.
+
+    K is stored once `after` entries were computed.
+    """
 
     name: str
     dtype: np.dtype[Any]
     matrix: int
     reason: str
     seconds: float = 0.0
+    after: float = 0.0
 
 
 _METHODS = {
     "given": "the matrix that was given",
     "rows": "on the rows themselves",
     "stored": "K stored",
+    "later": "matrix-free, then K stored",
     "matrix_free": "matrix-free",
 }
 
@@ -87,8 +97,9 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
     solver : {"auto", "stored", "matrix_free", "nystroem"}, default "auto"
         "stored" keeps K in float32, "matrix_free" makes its entries anew in each pass; both sum in float64, make all
         sums anew every 30 passes, and confirm the best start with entries in float64. "nystroem" clusters features that
-        landmarks span, an approximation. "auto" chooses between the first two by what is quicker and fits, and takes
-        the last only if one pass costs more than 2e13 multiply-adds.
+        landmarks span, an approximation. "auto" chooses between the first two by what is quicker and fits; where that
+        depends on how many passes there are, it begins with the second and stores K after some. It takes the last only
+        if one pass costs more than 2e13 multiply-adds.
     n_landmarks : int or None, default None
         Number of landmarks of "nystroem"; None is max(5k, √n log n).
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"
@@ -224,6 +235,9 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
             given = not (isinstance(self.init, str) and self.init == "k-means++")
             path = list[np.ndarray]() if self.keep_history else None
             best = self._best(problem, [self._given_start(K, k)] if given else None, self.tol, path)
+        if isinstance(A, StoredLater):
+            report.method = f"Lloyd, {_METHODS['later' if A.stored else 'matrix_free']}"
+            report.reason += "" if A.stored else ", and there were few passes"
         self._account(report, best, self.tol)
         found: Partition = best.x
         kept = self._number(found, problem, report, by_weight=not given)
@@ -255,7 +269,7 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         report.predict(method.seconds, "kernel matrix", "clusters")
         if method.name in ("rows", "given"):
             report.memory_rows = 0
-        elif method.name == "matrix_free" and method.dtype == np.float32:
+        elif method.name in ("matrix_free", "later") and method.dtype == np.float32:
             report.memory_rows += K.astype(np.float32).copies  # both when the answer is checked
         if method.name != "nystroem":
             report.method, report.dtype = f"Lloyd, {_METHODS[method.name]}", str(method.dtype)
@@ -270,9 +284,10 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         matrix, work = dtype.itemsize * n * n, float(n) * n * d
         stored = matrix + _sums_of_starts(dtype, n)
         fits, (takes, most) = stored + vectors <= budget, apart(matrix, budget)
-        again, once = self._predicted(K, n, d) if n > SMALL and K.native else (0.0, 0.0)
+        again, once, after = self._predicted(K, n, d) if n > SMALL and K.native else (0.0, 0.0, 0.0)
         if fits and once <= again:
-            return _Method("stored", dtype, stored, f"K takes {takes} of {most}", once)
+            name = "stored" if once <= AT_ONCE * again else "later"
+            return _Method(name, dtype, stored, f"K takes {takes} of {most}", once, after)
         if work > DEAREST_PASS:
             why = f"a pass would take {work:.0e} multiply-adds, above {DEAREST_PASS:.0e}"
             return _Method("nystroem", dtype, 0, why)
@@ -280,11 +295,12 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         why = anew if fits else f"{takes} of K do not fit {most}"
         return _Method("matrix_free", dtype, 0, why, again)
 
-    def _predicted(self, K: KernelOperator, n: int, d: int) -> tuple[float, float]:
-        """Seconds of all starts with entries made anew, and with K stored."""
+    def _predicted(self, K: KernelOperator, n: int, d: int) -> tuple[float, float, float]:
+        """Seconds of all starts with entries made anew, and with K stored; after how many entries it is stored."""
         starts = self.n_init if isinstance(self.init, str) else 1
         machine = rates.machine(lambda machine: lloyd(machine, n, d, starts))
-        return lloyd(machine, n, d, starts), lloyd(machine, n, d, starts, stored=True)
+        stored = lloyd(machine, n, d, starts, stored=True)
+        return lloyd(machine, n, d, starts), stored, PATIENCE * entries_of_storing(machine, n, d)
 
     def _operator(self, K: KernelOperator, method: _Method) -> Operator:
         """K in the form that the method uses."""
@@ -293,6 +309,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         if method.name == "rows":
             return LowRank(np.asarray(K.X, np.float64))
         A = K.astype(method.dtype)
+        if method.name == "later":
+            return StoredLater(A, method.after)
         return Dense(A.toarray(), symmetric=True) if method.name == "stored" else A
 
     def _given_start(self, K: KernelOperator, k: int) -> np.ndarray:
