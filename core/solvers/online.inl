@@ -30,13 +30,14 @@ inline double merge_loss(double p, double q, double D, double h) {
 template <class T>
 class MergePass {
     static constexpr int W = Simd<T>::W;
+    static constexpr int kGroup = 4 * W;  // slots whose distances are summed side by side, so that no sum waits
     using V = Vec<T>;
 
    public:
     explicit MergePass(MergeTask& task)
-        : k_(task), n_(task.rows), stride_(round_up(task.slots, W)), near_(static_cast<T*>(task.near)),
+        : k_(task), n_(task.rows), stride_(round_up(task.slots, kGroup)), near_(static_cast<T*>(task.near)),
           z_(static_cast<T*>(task.z)), zt_(task.depth * stride_), tag_(stride_), size_(stride_), distance_(stride_),
-          F_(task.outputs * n_), kernel_(3 * round_up(n_, W) + 3 * W) {
+          least_(stride_ / kGroup), F_(task.outputs * n_), kernel_(3 * round_up(n_, W) + 3 * W) {
         for (int64_t s = 0; s < k_.used; ++s) describe(s);
         for (int64_t s = k_.used; s < stride_; ++s) size_[s] = kInfinite, tag_[s] = T(-1);
         score();
@@ -178,16 +179,21 @@ class MergePass {
     // than the best so far.
     int64_t partner(int64_t m) {
         measure(m);
-        int64_t nearest = -1;
-        for (int64_t s = 0; s < k_.used; ++s)
-            if (distance_[s] < (nearest < 0 ? T(kInfinite) : distance_[nearest])) nearest = s;
-        if (nearest < 0 || !(double(distance_[nearest]) <= kFarthestPartner)) return nearest;
+        const int64_t groups = stride_ / kGroup;
+        int64_t first = 0;
+        for (int64_t g = 1; g < groups; ++g) first = least_[g] < least_[first] ? g : first;
+        if (!(least_[first] < T(kInfinite))) return -1;
+        int64_t nearest = first * kGroup;
+        while (distance_[nearest] != least_[first]) ++nearest;
+        if (!(double(least_[first]) <= kFarthestPartner)) return nearest;
         const double p = __builtin_sqrt(size_[m]);
         double best = kInfinite, most = kFarthestPartner;
         int64_t found = -1;
         consider(nearest, p, best, most, found);
-        for (int64_t s = 0; s < k_.used; ++s)
-            if (double(distance_[s]) <= most && s != nearest) consider(s, p, best, most, found);
+        for (int64_t g = 0; g < groups; ++g)
+            if (double(least_[g]) <= most)
+                for (int64_t s = g * kGroup; s < (g + 1) * kGroup; ++s)
+                    if (double(distance_[s]) <= most && s != nearest) consider(s, p, best, most, found);
         return found;
     }
 
@@ -205,21 +211,32 @@ class MergePass {
         }
     }
 
-    // Distances of slot m from all slots of its class; infinite for other classes and for m itself.
+    // Distances of slot m from all slots of its class, and the least of each group. They are infinite for other classes,
+    // for free slots and for m itself.
     void measure(int64_t m) {
         const T* x = z_ + m * k_.depth;
         const V tag = splat<T>(tag_[m]), none = splat<T>(T(kInfinite));
-        const T scale = T(k_.gamma);
-        for (int64_t s = 0; s < stride_; s += W) {
-            V sum{};
+        const T scale = T(k_.gamma), own = tag_[m];
+        tag_[m] = T(-1);
+        for (int64_t s = 0; s < stride_; s += kGroup) {
+            V sum[4] = {}, least = none;
             const T* z = zt_.get() + s;
-            for (int64_t f = 0; f < k_.depth; ++f) {
-                const V d = load<T>(z + f * stride_) - x[f];
-                sum += d * d;
+            for (int64_t f = 0; f < k_.depth; ++f)
+#pragma GCC unroll 4
+                for (int i = 0; i < 4; ++i) {
+                    const V d = load<T>(z + f * stride_ + i * W) - x[f];
+                    sum[i] += d * d;
+                }
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; ++i) {
+                const int64_t at = s + i * W;
+                const V found = load<T>(tag_.get() + at) == tag ? sum[i] * scale : none;
+                store<T>(distance_.get() + at, found);
+                least = vmin(found, least);
             }
-            store<T>(distance_.get() + s, load<T>(tag_.get() + s) == tag ? sum * scale : none);
+            least_[s / kGroup] = lane_min<T>(least);
         }
-        distance_[m] = T(kInfinite);
+        tag_[m] = own;
     }
 
     // Slot q becomes the merger, and slot m is free.
@@ -263,7 +280,7 @@ class MergePass {
     T *near_, *z_;
     Buffer<T> zt_, tag_;
     Buffer<double> size_;
-    Buffer<T> distance_;
+    Buffer<T> distance_, least_;
     Buffer<double> F_;
     Buffer<T> kernel_;
 };
