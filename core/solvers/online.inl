@@ -211,8 +211,8 @@ class MergePass {
         }
     }
 
-    // Distances of slot m from all slots of its class, and the least of each group. They are infinite for other classes,
-    // for free slots and for m itself.
+    // Distances of slot m from all slots of its class, and the least of each group. Those from other classes, free
+    // slots and m itself are infinite.
     void measure(int64_t m) {
         const T* x = z_ + m * k_.depth;
         const V tag = splat<T>(tag_[m]), none = splat<T>(T(kInfinite));

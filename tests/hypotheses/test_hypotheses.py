@@ -370,6 +370,25 @@ def test_thinning_beats_a_random_sample_and_is_what_it_says():
     assert thin(many[:50], 50, KERNEL).mmd[-1] == pytest.approx(0.0, abs=1e-7)
 
 
+@pytest.mark.parametrize("shift", [1e5, 1e8])
+def test_a_large_mean_costs_no_digits_with_the_linear_kernel(shift):
+    """The rows are whole numbers, so that the shifted ones are exact."""
+    rows = np.random.default_rng(0).integers(-50, 50, (60, 2)).astype(float)
+    w = np.full(60, 1 / 60)
+    near, far = herd(rows, 6, "linear"), herd(rows + shift, 6, "linear")
+    np.testing.assert_array_equal(near.indices, far.indices)
+    K = (rows - rows.mean(axis=0)) @ (rows - rows.mean(axis=0)).T
+    np.testing.assert_allclose(far.mmd, [distance(K, far.indices[: t + 1], w) for t in range(6)], atol=1e-6)
+    thinned = thin(rows + shift, 8, "linear")
+    assert thinned.mmd[-1] == pytest.approx(distance(K, thinned.indices, w), abs=1e-6)
+    for estimator in ("biased", "unbiased"):
+        moved, kept = (
+            hsic_test(rows[:, :1] + by, rows[:, 1:], Linear(), Linear(), estimator=estimator, n_permutations=19)
+            for by in (shift, 0.0)
+        )
+        assert moved.statistic == pytest.approx(kept.statistic, rel=1e-9)
+
+
 def test_halving_alone_balances_better_than_a_coin():
     from mercer import KernelOperator
     from mercer.hypotheses.thinning import _halved

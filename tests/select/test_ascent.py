@@ -65,5 +65,8 @@ def test_where_the_likelihood_has_no_value_the_first_start_is_taken():
     own = hill(PEAK)
     found = search().run(lambda theta: own(theta) if theta[2] < 5 else None, [hill(PEAK + 3 * np.eye(3)[2], H / 4)])
     np.testing.assert_allclose(np.log(found.theta), PEAK, atol=0.05)
-    with pytest.raises(InvalidInput, match="larger initial noise"):
+    with pytest.raises(InvalidInput, match="another kernel, or centre the columns"):
         search().run(lambda theta: None, [own])
+    with pytest.raises(InvalidInput, match="larger initial noise"):
+        ones = np.ones(3)
+        Ascent("test", ("noise", "b", "c"), ones, 1e-3 * ones, 1e3 * ones).run(lambda theta: None, [own])

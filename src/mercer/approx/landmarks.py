@@ -50,6 +50,9 @@ def choose_landmarks(
             return None, np.ascontiguousarray(index, points.dtype)
         if not are_numbers(index) or index.min() < 0 or index.max() >= n:
             raise refused_landmarks(who, how, n)
+    if not len(index):
+        given = "no landmark, because k(x, x) = 0 for all rows"
+        raise InvalidInput(message(who, given, "choose another kernel, or give rows that differ from 0"))
     return index, points.anchors().take(index).rows
 
 

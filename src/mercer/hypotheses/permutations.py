@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message, warn
 from mercer.gram import KernelOperator, lost_when_centred
-from mercer.kernels import Kernel, as_kernel
+from mercer.kernels import Kernel, Linear, as_kernel
 from mercer.points import as_rows, count, joined, same_columns, vectors_of
 
 __all__ = [
@@ -97,11 +97,15 @@ def sample_kernel(who: str, kernel: Any) -> Kernel:
 
 
 def sampled(who: str, kernel: Kernel, X: Any) -> KernelOperator:
-    """The kernel matrix of a sample, in float64, because statistics are differences of its sums.
+    """The kernel matrix of a sample, in float64, because statistics are differences of its sums, or such a matrix with
+    the same differences.
 
     Warns if rounding dominates these differences, or a bound on it, by which p would be 1.
     """
     K = KernelOperator(kernel, X, dtype=np.float64)
+    if isinstance(K.kernel, Linear) and isinstance(K.X, np.ndarray):
+        # Distances of means do not change, and lose no digits to a large mean.
+        K = KernelOperator(K.kernel, K.X - K.X.mean(axis=0, dtype=np.float64), dtype=np.float64)
     n = max(K.shape[0], 1)  # by chance a statistic is one n-th of the values' spread
     lost = lost_when_centred(K, who, DECIDES / (n * _roundings(n)))
     if lost:

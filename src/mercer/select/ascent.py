@@ -232,7 +232,8 @@ class Ascent:
         best = min(ends, key=lambda end: end.fun)
         if not best.fun < NONE / 2:
             given = "a kernel matrix that was not positive definite for any parameters that were tried"
-            raise InvalidInput(message(self.who, given, "give a larger initial noise"))
+            noisy, other = "give a larger initial noise", "choose another kernel, or centre the columns"
+            raise InvalidInput(message(self.who, given, noisy if "noise" in self.names else other))
         theta, notes = np.exp(best.x), []
         for name, u, value, low, high in zip(self.names, best.x, theta, self.low, self.high, strict=True):
             at = "lower" if u <= np.log(low) + 1e-6 else "upper" if u >= np.log(high) - 1e-6 else ""

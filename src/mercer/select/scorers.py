@@ -35,6 +35,8 @@ def negative_squares(Y: Floats, predicted: Floats, weights: Floats | None = None
 def r2(Y: Floats, predicted: Floats, weights: Floats | None = None) -> Floats:
     """1 − Σ wᵢ (yᵢ − fᵢ)²/Σ wᵢ (yᵢ − ȳ)² for each target; 1 or 0 if the targets are constant, as in scikit-learn.
 
+    It says nothing of a single row.
+
     Parameters
     ----------
     Y : array of shape (n, t)

@@ -51,6 +51,19 @@ def test_texts_beside_rows_that_are_no_vectors_are_refused_too():
         mercer.KernelRidge("spectrum(k=1)").fit(list("abab"), list("abab"))
 
 
+@pytest.mark.parametrize("name", [*INSTEAD, "KernelPLS"])
+@pytest.mark.parametrize("as_given", [list, lambda y: np.array(y, object), lambda y: pd.Series(y, dtype=object)])
+def test_none_is_no_number(name, as_given):
+    y = [None if i == 2 else one for i, one in enumerate(X[:, 0].tolist())]
+    with pytest.raises(InvalidInput, match=f"^{name}: Input y contains NaN: it has None; leave such rows out"):
+        getattr(mercer, name)().fit(X, as_given(y))
+
+
+def test_none_beside_rows_that_are_no_vectors_is_refused_too():
+    with pytest.raises(InvalidInput, match="it has None"):
+        mercer.KernelRidge("spectrum(k=1)").fit(list("abab"), [1.0, None, 2.0, 3.0])
+
+
 def test_numbers_as_texts_are_numbers():
     texts = [str(number) for number in X[:, 0]]
     found = mercer.KernelRidge().fit(X, texts).predict(X)

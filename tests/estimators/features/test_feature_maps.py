@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from mercer import EmpiricalKernelMap, KernelPCA, Nystroem, RandomFourierFeatures
+from mercer import SVC, EmpiricalKernelMap, KernelPCA, KernelRidge, Nystroem, RandomFourierFeatures
 from mercer.approx.fourier import draw_frequencies, fourier_features
 from mercer.approx.nystroem import inverse_root
 from mercer.errors import InvalidInput, MemoryExceeded
@@ -308,3 +308,14 @@ def test_odd_numbers_of_features_have_the_same_expectation():
     model = RandomFourierFeatures(KERNEL, 3).fit(X)
     assert model.transform(X).shape == (300, 3)
     assert len(model.get_feature_names_out()) == 3
+
+
+def test_rows_of_zeros_have_no_landmarks_with_the_linear_kernel():
+    rows, y = np.zeros((6, 2)), np.arange(6) % 2
+    for fit in (
+        lambda: Nystroem("linear", 5).fit(rows),
+        lambda: KernelRidge("linear", solver="nystroem").fit(rows, y),
+        lambda: SVC(kernel="linear", solver="nystroem").fit(rows, y),
+    ):
+        with pytest.raises(InvalidInput, match=r"no landmark, because k\(x, x\) = 0 for all rows; choose"):
+            fit()

@@ -153,6 +153,13 @@ def test_folds_of_one_row_are_leaving_one_out(data):
     assert_close(by_folds.cv_results_["score"], in_one.cv_results_["score"], rtol=1e-10)
 
 
+@pytest.mark.parametrize("cv", [LeaveOneOut(), KFold(29)], ids=["all", "most of them"])
+def test_a_fold_of_one_row_has_no_r2(cv):
+    rows = np.random.default_rng(0).normal(size=(30, 2))
+    with pytest.raises(InvalidInput, match=r"a fold of one row, which has no R²; set cv=None"):
+        KernelRidgeCV(KERNEL, cv=cv).fit(rows, rows[:, 0])
+
+
 @pytest.mark.parametrize("intercept", [False, True])
 def test_the_linear_kernel_is_scikit_learns_ridge_cv(data, weights, intercept):
     X, y = data

@@ -447,3 +447,47 @@ def test_a_race_finds_what_all_rows_find(estimator):
 def test_refusals(data, options, says):
     with pytest.raises(InvalidInput, match=says):
         KernelSearchCV(KernelRidge("gaussian"), GRID, **options).fit(*data)
+
+
+def several(model, X, y):
+    """A function that gives several scores."""
+    return {"r2": model.score(X, y), "one": 1.0}
+
+
+LOGARITHMIC = "neg_mean_squared_log_error"  # refuses predictions below −1
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("scoring", "refit"),
+    [(LOGARITHMIC, True), (["r2", LOGARITHMIC], "r2"), (several, "r2"), (several, False), (KernelRidge.score, True)],
+    ids=["fails", "one of two fails", "a dict", "a dict, no refit", "a function"],
+)
+def test_a_scorer_that_fails_costs_its_candidate_only(scoring, refit):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 3, (80, 1))
+    y = np.exp(rng.normal(size=80) + X[:, 0])
+    grid = {"alpha": [1e-8, 1.0, 30.0], "kernel__gamma": [0.1, 30.0]}
+    ours = KernelSearchCV(KernelRidge("gaussian"), grid, scoring=scoring, refit=refit).fit(X, y)
+    peer = GridSearchCV(KernelRidge("gaussian"), grid, scoring=scoring, refit=refit).fit(X, y)
+    assert set(ours.cv_results_) == set(peer.cv_results_)
+    assert ours.multimetric_ == peer.multimetric_
+    for name in (key for key in peer.cv_results_ if "_test_" in key):
+        np.testing.assert_allclose(ours.cv_results_[name], peer.cv_results_[name], rtol=1e-6)
+    if refit:
+        assert ours.best_params_ == peer.best_params_
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_what_a_scorer_refuses_is_its_error_or_a_score(data):
+    X, y = data
+    labels = (y > y.mean()).astype(int)
+    model = KernelSearchCV(KernelRidgeClassifier("gaussian"), GRID, scoring="roc_auc_ovr").fit(X, labels)
+    assert np.isnan(model.cv_results_["mean_test_score"]).all()
+    assert "a scorer failed" in model.method_
+    with pytest.raises(ValueError, match="Logarithmic"):
+        KernelSearchCV(KernelRidge(), GRID, scoring=LOGARITHMIC, error_score="raise").fit(X, -5 - y)
+    race = KernelSearchCV(KernelRidge("gaussian"), GRID, scoring=several, refit="r2", halving=2, min_rows=20)
+    assert race.fit(X, y).best_score_ == race.cv_results_["mean_test_r2"][race.best_index_]
+    with pytest.raises(InvalidInput, match="refit=True with the scorers r2, one"):
+        KernelSearchCV(KernelRidge("gaussian"), GRID, scoring=several).fit(X, y)

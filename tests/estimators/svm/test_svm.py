@@ -319,6 +319,19 @@ def test_class_weights_are_those_of_libsvm(data):
         np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-5)
 
 
+@pytest.mark.parametrize("machine", [SVC(tol=1e-8), NuSVC(0.3, tol=1e-8)], ids=["C", "nu"])
+def test_classes_are_balanced_by_their_weights(data, machine):
+    """A row of weight 2 is two rows, one of weight 0 none."""
+    X, y = data
+    w = np.random.default_rng(0).integers(0, 4, len(y)) + (y == 1)
+    twice = np.repeat(np.arange(len(y)), w)
+    machine.set_params(kernel=Gaussian(0.3), class_weight="balanced")
+    weighted, repeated = clone(machine).fit(X, y, sample_weight=w), clone(machine).fit(X[twice], y[twice])
+    assert_close(weighted.class_weight_, repeated.class_weight_)
+    assert_close(weighted.class_weight_, len(twice) / 3 / np.bincount(y, w))
+    np.testing.assert_allclose(weighted.decision_function(X), repeated.decision_function(X), atol=1e-5)
+
+
 def test_class_weights_of_the_nu_machine_count(data):
     X, y = data[0][50:], data[1][50:]
     plain, tilted = NuSVC(0.3).fit(X, y), NuSVC(0.3, class_weight={1: 1.0, 2: 3.0}).fit(X, y)

@@ -230,7 +230,10 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         return X, y
 
     def _refuse_texts(self, y: Any) -> None:
-        """Refuse targets that are texts and no numbers; what else may be wrong with them is scikit-learn's to say."""
+        """Refuse targets that are texts or None; what else may be wrong with them is scikit-learn's to say.
+
+        It takes None for a number, and makes it NaN.
+        """
         if (kind := getattr(getattr(y, "dtype", None), "kind", "")) == "" and not is_dask(y):
             kind = "O" if isinstance(y, list | tuple) else np.asarray(y).dtype.kind  # of a data frame
         if kind in ("m", "M"):
@@ -239,7 +242,7 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         if kind not in "OUST" or is_dask(y):
             return
         try:
-            np.asarray(y).astype(np.float64)
+            missing = np.isnan(np.asarray(y).astype(np.float64)).any()
         except (ValueError, TypeError) as error:
             if "could not convert string" not in str(error):
                 return
@@ -248,6 +251,9 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
             do = f"give numbers, or fit {self.of_classes} to classes" if self.of_classes else "give numbers"
             given = f"y has the text {text[:40]!r}, which is no number"
             raise InvalidInput(message(type(self).__name__, given, do)) from error
+        if missing and any(one is None for one in np.asarray(y).ravel().tolist()):
+            do = "leave such rows out, or give their values"
+            raise InvalidInput(message(type(self).__name__, "Input y contains NaN: it has None", do))
 
     def _numbers(self, *data: Any, **options: Any) -> Any:
         """A table of numbers, and targets, as scikit-learn checks them."""

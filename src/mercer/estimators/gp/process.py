@@ -118,7 +118,7 @@ class GaussianProcess(KernelEstimator):
         """The likelihood that is maximised."""
         return likelihood
 
-    _firmer: ClassVar[str] = "choose another kernel"
+    _firmer: ClassVar[str] = "choose another kernel, or centre the columns"
 
     def _check_search(self) -> None:
         if isinstance(self.restarts, bool) or not isinstance(self.restarts, Integral) or self.restarts < 0:

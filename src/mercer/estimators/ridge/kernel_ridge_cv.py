@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from mercer.errors import InvalidInput, message
 from mercer.estimators.base.classifier import CLASSES
 from mercer.estimators.ridge.least_squares import LeastSquaresClassifier
 from mercer.estimators.ridge.posterior import LeastSquaresRegressor
@@ -151,6 +152,10 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
         present, absent = self._absent(X, np.ones(len(y), bool) if weights is None else weights > 0)
         X, Y, weights, folds = self._present(X, y.reshape(len(y), -1), weights, folds)
         scorer: Scorer = negative_squares if folds is None else r2
+        if folds is not None and self.scoring is None and min(map(len, folds)) == 1:
+            given = f"cv={self.cv!r} with a fold of one row, which has no R²"
+            do = 'set cv=None, which leaves out one row after the other, or scoring="neg_mean_squared_error"'
+            raise InvalidInput(message(type(self).__name__, given, do))
         if self.scoring is not None:
             scorer = by_scorer(self.scoring, GivenValues(), each=self.alpha_per_target)
         left_out = self._fit_best(Validation(X, Y, weights, folds, scorer, present, absent))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -19,7 +20,7 @@ from mercer.estimators.base.elsewhere import ForeignArrays
 from mercer.estimators.base.parameters import NamedParameters
 from mercer.estimators.search.ledger import Ledger, distinct
 from mercer.estimators.search.results import as_table, chosen_row
-from mercer.estimators.search.shared import SharedRidge, shared_ridge, why_not_shared
+from mercer.estimators.search.shared import NotScored, SharedRidge, shared_ridge, why_not_shared
 from mercer.events import StageDone, TilesDone, emit
 from mercer.events.callbacks import CalledBack
 from mercer.former_names import present_fields
@@ -174,6 +175,7 @@ class KernelSearchCV(CalledBack, Atomic, ForeignArrays, NamedParameters, GridSea
         key = "" if self.resume is None else self._key(X, y, splits, candidates, fit_params)
         ledger = Ledger(self.resume, key)
         found, rounds = self._race(X, y, splits, candidates, fit_params, ledger)
+        self._complete(found)
         self.cv_results_ = as_table(candidates, found, rounds if self.halving is not None else None)
         main = self.refit if self.multimetric_ and isinstance(self.refit, str) else "score"
         if self.refit or not self.multimetric_:
@@ -192,10 +194,24 @@ class KernelSearchCV(CalledBack, Atomic, ForeignArrays, NamedParameters, GridSea
         if self.halving is not None and (isinstance(self.halving, bool) or self.halving < 2):
             raise InvalidInput(message(WHO, f"halving={self.halving!r}", "give None, or a number from 2 on"))
         self.multimetric_ = isinstance(self.scoring, list | tuple | set | dict)
-        names = list(self.scoring) if self.multimetric_ else []
-        if self.multimetric_ and self.refit is not False and not callable(self.refit) and self.refit not in names:
+        if self.multimetric_:
+            self._check_refit(list(self.scoring))
+
+    def _check_refit(self, names: list[str]) -> None:
+        """Refuse a `refit` that is none of several scores."""
+        if self.refit is not False and not callable(self.refit) and self.refit not in names:
             given = f"refit={self.refit!r} with the scorers {', '.join(names)}"
             raise InvalidInput(message(WHO, given, "name the one that chooses, or set refit=False"))
+
+    def _complete(self, found: list[dict[str, list[float]]]) -> None:
+        """`error_score` for candidates whose fits failed; that a function gave several scores shows only now."""
+        names = list(dict.fromkeys(name for one in found for name in one if name.startswith("test_")))
+        if callable(self.scoring) and names != ["test_score"]:
+            self.multimetric_ = True
+            self._check_refit([name.removeprefix("test_") for name in names])
+        for one, name in product(found, names):
+            if name not in one:
+                one[name] = [float(self.error_score)] * self.n_splits_
 
     def _key(self, X: Any, y: Any, splits: list[Split], candidates: list[Any], fit_params: dict[str, Any]) -> str:
         """All that the scores depend on: of models their parameters, because candidates are fitted anew."""
@@ -239,7 +255,7 @@ class KernelSearchCV(CalledBack, Atomic, ForeignArrays, NamedParameters, GridSea
             for name, i in named.items():
                 found[i], rounds[i] = ledger.get(name) or {}, (turn, size)
             if turn < len(sizes) - 1:
-                main = self.refit if self.multimetric_ and isinstance(self.refit, str) else None
+                main = self.refit if isinstance(self.refit, str) else None
                 left = _best(found, left, max(1, -(-len(left) // int(self.halving or 1))), main)
         return found, rounds
 
@@ -295,7 +311,11 @@ class KernelSearchCV(CalledBack, Atomic, ForeignArrays, NamedParameters, GridSea
         done = 0
         for kernel, group in groups:
             start = perf_counter()
-            yield from self._shared(method, kernel, group, candidates, inner)
+            try:
+                yield from self._shared(method, kernel, group, candidates, inner)
+            except NotScored:  # single fits say what failed, and where
+                self.method_ = "a fit for each candidate and fold: a scorer failed on shared predictions"
+                yield from self._fitted(X, y, splits, candidates, group, fit_params)
             done += len(group)
             emit(StageDone(f"{WHO}: {kernel!r}", perf_counter() - start))
             emit(TilesDone(WHO, done, len(which)))
@@ -342,8 +362,7 @@ class KernelSearchCV(CalledBack, Atomic, ForeignArrays, NamedParameters, GridSea
                 if len(failures) == len(which):  # a mistake in the settings, rather than a bad candidate
                     raise
                 warn(str(error), FitFailedWarning)
-                names = [f"test_{one}" for one in self.scoring] if self.multimetric_ else ["test_score"]
-                yield i, {name: [float(self.error_score)] * len(splits) for name in names}
+                yield i, {}
                 continue
             names = [name.removeprefix("mean_") for name in table if name.startswith("mean_test_")]
             scores = {name: [table[f"split{s}_{name}"][0] for s in range(len(splits))] for name in names}
@@ -374,7 +393,7 @@ def _drawn(estimator: Any, y: Any, n: int, size: int, seed: int) -> np.ndarray:
 
 def _best(found: list[dict[str, list[float]]], left: list[int], count: int, main: str | None) -> list[int]:
     """The candidates of the best mean scores, in their order."""
-    name = "test_score" if main is None else f"test_{main}"
-    name = name if name in found[left[0]] else next(key for key in found[left[0]] if key.startswith("test_"))
-    means = np.nan_to_num([np.mean(found[i][name]) for i in left], nan=-np.inf)
+    names = [name for i in left for name in found[i] if name.startswith("test_")]
+    name = f"test_{main}" if f"test_{main}" in names else names[0]
+    means = np.nan_to_num([np.mean(found[i].get(name, np.nan)) for i in left], nan=-np.inf)
     return sorted(left[j] for j in np.argsort(-means, kind="stable")[:count])

@@ -19,7 +19,7 @@ from mercer.kernels import Kernel
 from mercer.points import joined, parse_memory
 from mercer.select.held_out import Buffers, Split, held_out_bytes, held_out_predictions
 
-__all__ = ["SharedRidge", "shared_ridge", "why_not_shared"]
+__all__ = ["NotScored", "SharedRidge", "shared_ridge", "why_not_shared"]
 
 
 def why_not_shared(
@@ -76,6 +76,10 @@ def _scorings(scoring: Any) -> list[Any]:
 def _is_plain(scoring: Any) -> bool:
     """A scorer that sees predictions and decision values only."""
     return scoring is None or isinstance(scoring, str) or hasattr(scoring, "_score_func")
+
+
+class NotScored(Exception):
+    """A scorer failed on the predictions of a candidate."""
 
 
 @dataclass(eq=False)
@@ -173,7 +177,10 @@ class SharedRidge:
         out = []
         for i in range(predicted.shape[1]):
             known = predicted[:, i, 0] if flat else predicted[:, i]
-            out.append(self.scorer(self.judged, known, actual) if np.all(np.isfinite(known)) else None)
+            try:
+                out.append(self.scorer(self.judged, known, actual) if np.all(np.isfinite(known)) else None)
+            except Exception as error:  # whatever a scorer raises
+                raise NotScored from error
         return out
 
 

@@ -79,8 +79,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         if whole and 2 * len(self.classes_) > len(y):
             check_classification_targets(y)
         require_classes(type(self).__name__, self.classes_, "" if given is None else ", has rows of positive weight")
-        who, counts = type(self).__name__, np.bincount(label)
-        self.class_weight_ = class_factors(who, self.class_weight, self.classes_, counts)
+        who, mass = type(self).__name__, np.bincount(label, weights[present])
+        self.class_weight_ = class_factors(who, self.class_weight, self.classes_, mass)
         by_class = np.argsort(label, kind="stable")
         order, label = present[by_class], label[by_class]
         weights = weights[order]
