@@ -131,6 +131,22 @@ def test_evaluate(folder, tmp_path):
     assert mercer("evaluate", folder / "kind.mercer", tmp_path / "k.csv").exit_code == 2
 
 
+def test_scores_of_rows_of_the_fit_say_so(folder, tmp_path):
+    frame = pd.read_csv(folder / "houses.csv")
+    others = frame.assign(size=frame["size"].fillna(9) + 0.125)
+    for some, said in (
+        (frame, "note: all rows are rows of the fit"),
+        (pd.concat([others[:70], frame[:80]]), "note: 80 of 150 rows are rows of the fit"),
+        (pd.concat([others, frame[:80]]), ""),
+    ):
+        some.to_csv(tmp_path / "t.csv", index=False)
+        done = mercer("evaluate", folder / "price.mercer", tmp_path / "t.csv")
+        assert (said in done.stderr) if said else ("rows of the fit" not in done.stderr)
+        options = ("--kind", "residuals", "--out", tmp_path / "p.png")
+        done = mercer("plot", folder / "price.mercer", tmp_path / "t.csv", *options)
+        assert ("rows of the fit" in done.output) == bool(said)
+
+
 def test_inspect(folder, tmp_path):
     text = mercer("inspect", folder / "kind.mercer").stdout
     for words in (

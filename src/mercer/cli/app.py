@@ -353,7 +353,7 @@ def evaluate(
     rows, column = predicting.rows_for(fitted, table, memory).split(target or fitted.target)
     with _working(threads):
         found = predicting.evaluated(fitted, rows, column)
-    notes = predicting.notes(rows, fitted)
+    notes = predicting.notes(rows, fitted) + predicting.seen(fitted, rows)
     for note in notes:
         tell(f"note: {note}")
     if as_json:

@@ -204,6 +204,15 @@ def notes(rows: Table, model: TableModel) -> list[str]:
     return [*rows.notes, *unused, *model.unlike_the_fit(rows)]
 
 
+def seen(model: TableModel, rows: Table) -> list[str]:
+    """A note if half of the rows, or more, are those of the fit."""
+    found, n = model.rows_of_the_fit(rows), len(rows.frame)
+    if 2 * found < n:
+        return []
+    which = "all rows" if found == n else f"{found} of {counted(n, 'row')}"
+    return [f"{which} are rows of the fit, whose errors say little: give rows that were held out"]
+
+
 def require_target(model: TableModel, name: str) -> None:
     """Raise InvalidInput if the model predicts no column that predictions could be compared with."""
     if model.task not in ("regression", "classification"):

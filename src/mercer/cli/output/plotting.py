@@ -188,7 +188,8 @@ def _compared(
     if model.task != task:
         raise InvalidInput(message("--kind", f"{kind} of a model of {model.task}", "choose another kind, or auto"))
     rest, column = rows.split(target or model.target)
-    return *predicting.comparable(rows.path, column, model.predict(rest), task), [*rest.notes[len(rows.notes) :]]
+    notes = [*rest.notes[len(rows.notes) :], *predicting.seen(model, rest)]
+    return *predicting.comparable(rows.path, column, model.predict(rest), task), notes
 
 
 def _residuals(model: TableModel, rows: Table, target: str | None) -> Any:
