@@ -133,7 +133,7 @@ def test_all_rows_are_counted_and_the_sample_is_called_one(tmp_path, rng):
     frame = pd.DataFrame(rows, columns=list("abcdefghijkl")).assign(y=rows[:, 0])
     frame.loc[:99, "y"] = np.nan
     frame.loc[100, "y"] = np.inf
-    frame.to_parquet(tmp_path / "big.parquet", index=False)
+    frame.to_parquet(tmp_path / "big.parquet", index=False, row_group_size=1000)
     given = ("fit", tmp_path / "big.parquet", "--target", "y", "--kernel", "linear", "--alpha", "1", "--memory", "3MB")
     said = mercer(*given, "--out", tmp_path / "big.mercer").output
     found = json.loads(mercer(*given, "--json").stdout)

@@ -111,3 +111,22 @@ def test_the_file_of_the_rows_is_not_replaced(rows, tmp_path):
         with pytest.raises(InvalidInput, match="is also the file"):
             stream(model, rows, tmp_path / name)
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), X)
+
+
+def test_links_permissions_and_files_of_others_are_kept(rows, tmp_path):
+    model, there = KernelRidge().fit(X[:50], Y[:50]), tmp_path / "there.npy"
+    there.write_bytes(b"")
+    there.chmod(0o600)
+    (tmp_path / "link.npy").symlink_to(there)
+    for name in (".there.npy.part", ".link.npy.part"):
+        (tmp_path / name).write_text("mine")
+    stream(model, rows, tmp_path / "link.npy")
+    assert (tmp_path / "link.npy").is_symlink()
+    assert there.stat().st_mode & 0o777 == 0o600
+    np.testing.assert_allclose(np.load(there), model.predict(X), rtol=1e-10)
+    stream(model, rows, there)
+    assert all((tmp_path / name).read_text() == "mine" for name in (".there.npy.part", ".link.npy.part"))
+    stream(model, rows, tmp_path / "new.npy")
+    mask = os.umask(0)
+    os.umask(mask)
+    assert (tmp_path / "new.npy").stat().st_mode & 0o777 == 0o666 & ~mask

@@ -322,7 +322,7 @@ def test_a_bad_number_in_the_last_chunk_is_named(written, folder):
     rows[-1, 2] = np.nan
     points = read_points(written(rows), folder=folder)
     with pytest.raises(InvalidInput, match=r"KernelPCA: .*row 2999, column ('c2'|2) is nan; fill it in"):
-        KernelPCA(2, n_landmarks=20, solver="nystroem", memory=SMALL).fit(points)
+        KernelPCA(2, n_landmarks=20, solver="nystroem", memory=180_000).fit(points)
 
 
 def test_a_header_that_is_no_header(tmp_path):

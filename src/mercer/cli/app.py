@@ -578,7 +578,7 @@ def _written_outputs(
     what = f"predictions of {fitted.target}" if does == "predict" else "rows of scores"
     if predicting.streams(table, out, as_json):
         assert out is not None
-        count, notes = predicting.streamed(fitted, table, out, does, columns, kept)
+        count, notes = predicting.streamed(fitted, table, out, does, columns, kept, memory)
         for note in notes:
             tell(f"note: {note}")
         tell(f"{count} {what} in {out}")

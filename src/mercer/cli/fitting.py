@@ -362,7 +362,7 @@ def _fitted_to_all(data: TrainingTable, choice: KernelChoice, memory: str | None
     """The model of all rows: on landmarks, by chunks, if the table is a sample."""
     if data.whole is None:
         return fitted_model(data, choice, memory, np.ones(len(data.y), bool))
-    rows, present, column = all_rows(data.whole, data.target, choice.encoder)
+    rows, present, column = all_rows(data.whole, data.target, choice.encoder, memory)
     y = as_target(data.table.path, column[present], data.task)
     estimator = choice.method.estimator(data.task, choice.kernel, choice.alpha, y, memory)
     model = estimator.set_params(solver="nystroem").fit(rows, y)

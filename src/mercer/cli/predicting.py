@@ -159,12 +159,18 @@ def streams(table: Path, out: Path | None, as_json: bool) -> bool:
 
 
 def streamed(
-    model: TableModel, table: Path, out: Path, does: str, columns: list[str], kept: Sequence[str] = ()
+    model: TableModel,
+    table: Path,
+    out: Path,
+    does: str,
+    columns: list[str],
+    kept: Sequence[str] = (),
+    memory: str | None = None,
 ) -> tuple[int, list[str]]:
     """Write the outputs for a table of Parquet or Arrow, chunk by chunk; the number of rows, and notes on them."""
     count, parts = 0, list[tuple[int, list[str]]]()
     with written(out, model.target) as write:
-        for frame in ahead(COLUMNAR[table.suffix.lower()].frames(table, CHUNK)):
+        for frame in ahead(COLUMNAR[table.suffix.lower()].frames(table, CHUNK, memory)):
             rows = Table(frame, table.name, "columnar")
             found = made(model, rows, does, columns, kept)
             write({name: found[name].to_numpy() for name in found})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from mercer.errors import InvalidInput, message
-from mercer.io.outputs import check_output
+from mercer.io.outputs import check_output, permissions
 from mercer.points import DiskPoints, parse_memory
+from mercer.points.disk import named
 
 __all__ = ["WRITERS", "Streamed", "stream", "written"]
 
@@ -93,11 +95,14 @@ def stream(
     """
     _check(model, rows, method)
     check_output("stream", Path(out), rows.source.paths, "a file of outputs", lambda _: True)
+    rows = rows.within(memory)
     step, who = rows.window_rows(parse_memory(memory)), type(model).__name__
     count, size = 0, 0
     with written(Path(out), name) as write:
         for chunk in rows.checked(who, step):
-            write(_outputs(model, method, chunk))
+            # Names of columns are compared where the model has some.
+            given = named(chunk, rows.names) if rows.names and hasattr(model, "feature_names_in_") else chunk
+            write(_outputs(model, method, given))
             count, size = count + len(chunk), size + chunk.nbytes
     return Streamed(count, size)
 
@@ -138,17 +143,21 @@ def written(path: Path, name: str) -> Iterator[Write]:
 
 @contextmanager
 def _appearing(path: Path) -> Iterator[Path]:
-    """The name of a file that is renamed to `path` at the end, and deleted after a fault."""
-    beside = path.with_name(f".{path.name}.part")
+    """A new file that is renamed to `path` at the end, and deleted after a fault; keeps links and permissions."""
+    path, beside = Path(os.path.realpath(path)), None
     try:
-        yield beside
+        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
+        os.close(handle)
+        yield Path(beside)
+        os.chmod(beside, permissions(path))
         os.replace(beside, path)
     except OSError as error:
         given = f"{path.name} cannot be written ({error.strerror})"
         raise InvalidInput(message("stream", given, "choose another place, or make room")) from error
     finally:
         with suppress(OSError):
-            beside.unlink()
+            if beside is not None:
+                os.unlink(beside)
 
 
 def _columns(values: Array, name: str) -> dict[str, Array]:
@@ -205,7 +214,7 @@ def _npy(path: Path, name: str) -> Iterator[Write]:
 
         def write(values: Array) -> None:
             if values.dtype.hasobject:
-                given = f"{path.name.removeprefix('.').removesuffix('.part')} for outputs that are Python objects"
+                given = f"{path.name[1:].rsplit('.', 2)[0]} for outputs that are Python objects"  # as _appearing has it
                 raise InvalidInput(message("stream", given, "give a name that ends in .parquet or .csv"))
             shapes.append((*values.shape, np.lib.format.dtype_to_descr(values.dtype)))
             if len(shapes) == 1:

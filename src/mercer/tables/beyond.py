@@ -31,17 +31,17 @@ def table_or_sample(path: Path, memory: str | None, seed: int, kept: Sequence[st
         return read_table(path, memory=memory, kept=kept), None
     if path.suffix.lower() not in COLUMNAR:
         return read_table(path, memory=memory, kept=kept), None
-    frame, total = _sample(path, parse_memory(memory) // SHARE, np.random.default_rng(seed))
+    frame, total = _sample(path, memory, np.random.default_rng(seed))
     note = f"{total} rows do not fit in memory: the kernel is chosen, and the score measured, on {len(frame)} of them"
     return Table(frame, path.name, "columnar", (note,)), path
 
 
-def _sample(path: Path, room: int, rng: np.random.Generator) -> tuple[Any, int]:
-    """Random rows of a file that take at most `room` bytes, each row with the same probability; the number of rows."""
+def _sample(path: Path, memory: str | None, rng: np.random.Generator) -> tuple[Any, int]:
+    """Random rows of a file that take a part of the memory, each with the same probability; the number of all rows."""
     import pandas as pd
 
-    kept, share, total = [], 1.0, 0
-    for frame in COLUMNAR[path.suffix.lower()].frames(path, CHUNK):
+    kept, share, total, room = [], 1.0, 0, parse_memory(memory) // SHARE
+    for frame in COLUMNAR[path.suffix.lower()].frames(path, CHUNK, memory):
         total += len(frame)
         kept.append(frame[rng.random(len(frame)) < share])
         while sum(map(len, kept)) > min(MOST, room // (1 + frame.memory_usage(deep=True).sum() // len(frame))) > 0:
@@ -49,7 +49,9 @@ def _sample(path: Path, room: int, rng: np.random.Generator) -> tuple[Any, int]:
     return pd.concat(kept, ignore_index=True), total
 
 
-def all_rows(path: Path, target: str, encoder: Any) -> tuple[DiskPoints, NDArray[np.bool_], Any]:
+def all_rows(
+    path: Path, target: str, encoder: Any, memory: str | None = None
+) -> tuple[DiskPoints, NDArray[np.bool_], Any]:
     """The encoded rows of a file that have a target, which rows these are, and the target of all rows."""
     import pandas as pd
 
@@ -64,7 +66,7 @@ def all_rows(path: Path, target: str, encoder: Any) -> tuple[DiskPoints, NDArray
 
     def chunks() -> Iterator[NDArray[Any]]:
         first = 0
-        for frame in source.frames(path, CHUNK):
+        for frame in source.frames(path, CHUNK, memory):
             yield encoder.transform(frame[present[first : first + len(frame)]])
             first += len(frame)
 

@@ -279,9 +279,12 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
 
     def _of_points(self, points: Points, *targets: Any, reset: bool = True, **options: Any) -> Any:
         """The rows of points, which check themselves, and targets."""
+        from mercer.points.disk import header
+
         points = points.within(self.memory if hasattr(self, "memory") else None).readable(type(self).__name__)
         rows = self._space().points(points, type(self).__name__, self._as_objects).rows
-        validate_data(self, rows, reset=reset, skip_check_array=True)
+        named = header(points.names) if points.names else rows  # scikit-learn reads names from data frames
+        validate_data(self, named, reset=reset, skip_check_array=True)
         return self._with_targets(rows, targets[0], options) if targets else rows
 
     def _of_dask(self, X: Any, *targets: Any, reset: bool = True, **options: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from mercer.points.disk.ahead import ahead
 from mercer.points.disk.arrow import ArrowSource
+from mercer.points.disk.names import header, named
 from mercer.points.disk.packed import FilePoints
 from mercer.points.disk.parquet import ParquetSource
 from mercer.points.disk.points import DiskPoints
@@ -17,5 +18,7 @@ __all__ = [
     "ParquetSource",
     "RowSource",
     "ahead",
+    "header",
+    "named",
     "read_points",
 ]

@@ -23,6 +23,8 @@ __all__ = ["ArrowSource", "CsvSource", "TableSource", "needed"]
 Batches = Iterator[Any]
 FIRST, COLUMN = 1 << 20, 9000
 """Bytes of a CSV file that have its names, and that Arrow takes for each of them, whatever is in the column."""
+LARGEST_WHOLE = 1 << 53
+"""Up to here float64 has every whole number."""
 SHARE = 8
 """A batch of rows with texts takes this part of the memory budget."""
 
@@ -37,6 +39,8 @@ def _reading(name: str, kind: str) -> Iterator[None]:
     except Exception as error:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         do = "write it again: it may be cut off, or of another format"
+        if "conversion error" in said:  # the file is whole, and a value further down is of another type
+            do = "give values of one type in each column (the first megabyte tells it), or leave the column out"
         raise InvalidInput(message(name, f"cannot be read as {kind} ({said.rstrip('.')})", do)) from error
 
 
@@ -58,18 +62,14 @@ class TableSource(FileSource):
         self, paths: Sequence[Path], columns: Sequence[str] | None = None, without: Sequence[str] = ()
     ) -> None:
         super().__init__(paths)
-        schemas = [self._guarded(path, self._named_schema) for path in self.paths]
-        for path, schema in zip(self.paths, schemas, strict=True):
-            if not schema.equals(schemas[0]):
-                given = f"has other columns than {self.paths[0].name}, or other types of them"
-                raise InvalidInput(message(path.name, given, "give parts of one table"))
-        self.schema = schemas[0]
+        self.schemas = {path: self._guarded(path, self._named_schema) for path in self.paths}
         every = list(self.schema.names)
         for name in (*(columns or ()), *without):
             if name not in every:
                 given = f"no column {name!r} among {', '.join(map(repr, every[:10]))}"
                 raise InvalidInput(message(self.name, given, "name one of the columns"))
         self.names = list(columns) if columns is not None else [name for name in every if name not in without]
+        self._require_parts([*self.names, *without], in_order=columns is None)
         self.dtype = self._checked_types()
         self.columns = len(self.names)
 
@@ -78,8 +78,24 @@ class TableSource(FileSource):
         """The table of a file, with columns of all types."""
         source = cls.__new__(cls)
         FileSource.__init__(source, [path])
-        source.schema = source._guarded(path, source._named_schema)
+        source.schemas = {path: source._guarded(path, source._named_schema)}
         return source
+
+    @property
+    def schema(self) -> Any:
+        """The Arrow schema of the first file."""
+        return self.schemas[self.paths[0]]
+
+    def _require_parts(self, names: Sequence[str], *, in_order: bool) -> None:
+        """Raise InvalidInput unless all files have these columns, all numbers or all of the same type.
+
+        Numbers of all types become floats. The order of the columns matters where it is that of the rows.
+        """
+        for path, schema in self.schemas.items():
+            there = schema.names == self.schema.names if in_order else set(names) <= set(schema.names)
+            if not there or not all(_alike(schema.field(name).type, self.schema.field(name).type) for name in names):
+                given = f"has other columns than {self.paths[0].name}, or other types of them"
+                raise InvalidInput(message(path.name, given, "give parts of one table"))
 
     @classmethod
     def columns_of(cls, path: Path) -> list[str]:
@@ -110,14 +126,14 @@ class TableSource(FileSource):
         import pyarrow as pa
 
         kinds = {name: self.schema.field(name).type for name in self.names or ()}
-        numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
-        others = [name for name, kind in kinds.items() if not any(fits(kind) for fits in numbers)]
+        others = [name for name, kind in kinds.items() if not _is_number(kind)]
         if others or not kinds:
             named = ", ".join(map(repr, others[:5]))
             given = f"{counted(len(others), 'column')} hold{'s' * (len(others) == 1)} no numbers: {named}"
             given = given if kinds else "no columns"
             raise InvalidInput(message(self.name, given, "encode them, or leave them out"))
-        small = all(pa.types.is_float32(kind) or pa.types.is_float16(kind) for kind in kinds.values())
+        every = (schema.field(name).type for schema in self.schemas.values() for name in kinds)
+        small = all(pa.types.is_float32(kind) or pa.types.is_float16(kind) for kind in every)
         return floats(np.float32 if small else np.float64)
 
     @abstractmethod
@@ -143,11 +159,18 @@ class TableSource(FileSource):
         with _reading(path.name, self.kind):
             return read(path)
 
-    def _chunks(self, rows: int) -> Chunks:
-        for batch in self._all_batches(rows, list(self.names or ()), parse_memory(None)):
-            out = np.empty((batch.num_rows, self.columns), self.dtype)
-            for place, column in enumerate(batch.columns):
-                out[:, place] = column.to_numpy(zero_copy_only=False)
+    def _chunks(self, rows: int, budget: int) -> Chunks:
+        for batch in self._all_batches(rows, list(self.names or ()), budget):
+            yield from self._arrays(batch, rows)
+            del batch  # it would be in memory beside the next one
+
+    def _arrays(self, batch: Any, rows: int) -> Chunks:
+        """A record batch, which may be long, as arrays of at most `rows` rows."""
+        for first in range(0, batch.num_rows, rows):
+            part = batch.slice(first, rows)
+            out = np.empty((part.num_rows, self.columns), self.dtype)
+            for place, name in enumerate(self.names or ()):
+                out[:, place] = part.column(name).to_numpy(zero_copy_only=False)
             yield out
 
     def _all_batches(self, rows: int, names: list[str], budget: int, room: int | None = None) -> Batches:
@@ -157,10 +180,11 @@ class TableSource(FileSource):
                 yield from self._batches(path, rows, names, budget, room)
         needed("pyarrow").default_memory_pool().release_unused()  # it would keep up to 140 MB, which no plan counts
 
-    def target(self, name: str) -> NDArray[Any]:
+    def target(self, name: str, memory: Any = None) -> NDArray[Any]:
         if name not in self.schema.names:
             raise InvalidInput(message(self.name, f"no column {name!r}", f"name one of {self.schema.names[:10]}"))
-        budget, parts, size = parse_memory(None), [], 0
+        self._require_parts([name], in_order=False)
+        budget, parts, size = parse_memory(memory), [], 0
         for batch in self._all_batches(1 << 20, [name], budget, budget // SHARE):
             size += batch.nbytes
             require(size, budget, f"{self.name}: column {name!r}", "give fewer rows")
@@ -181,15 +205,14 @@ class ArrowSource(TableSource):
         ipc = needed("pyarrow.ipc")
         with path.open("rb", buffering=0) as raw:
             dictionaries, batches = blocks_of(raw, path.stat().st_size, path.name)
-        largest = max(batches, default=0) * len(names) // max(len(self.schema.names), 1)
+        every = self.schemas[path].names
+        largest = max(batches, default=0) * len(names) // max(len(every), 1)
         require(sum(dictionaries) + largest, budget, f"{path.name}: a record batch", "write it with smaller batches")
-        places = [self.schema.names.index(name) for name in names]
+        places = [every.index(name) for name in names]
         options = ipc.IpcReadOptions(included_fields=sorted(places))
         with ipc.open_file(str(path), options=options) as file:
             for place in range(file.num_record_batches):
-                batch = file.get_batch(place).select(names)
-                batch.validate(full=True)  # what Arrow maps it does not check, and would follow anywhere
-                yield batch
+                yield _valid(file.get_batch(place).select(names))
 
 
 class CsvSource(TableSource):
@@ -207,7 +230,9 @@ class CsvSource(TableSource):
         import pyarrow as pa
 
         csv = needed("pyarrow.csv")
-        numbers = [name for name in names or () if not _is_text(self.schema.field(name).type)]
+        # A whole number may be followed by a decimal one. True and False, and dates, are what they are.
+        kinds = {name: self.schemas[path].field(name).type for name in names or ()}
+        numbers = [name for name, kind in kinds.items() if _is_number(kind) and not pa.types.is_boolean(kind)]
         convert = csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(numbers, pa.float64()))
         return csv.open_csv(path, csv.ReadOptions(block_size=block), convert_options=convert)
 
@@ -216,6 +241,22 @@ class CsvSource(TableSource):
         block = min(max(rows * len(self.schema.names) * 10, 1 << 16), 1 << 24)
         with self._opened(path, names, block) as reader:
             yield from reader
+
+    def target(self, name: str, memory: Any = None) -> NDArray[Any]:
+        """The values of a column; whole numbers, such as those of classes, are integers."""
+        import pyarrow as pa
+
+        found = super().target(name, memory)
+        begins_whole = all(pa.types.is_integer(schema.field(name).type) for schema in self.schemas.values())
+        if begins_whole and np.all(np.abs(found) < LARGEST_WHOLE) and np.all(found == np.rint(found)):
+            return found.astype(np.int64)
+        return found
+
+
+def _valid(batch: Any) -> Any:
+    """The batch; what Arrow maps it does not check, and would follow anywhere."""
+    batch.validate(full=True)
+    return batch
 
 
 def _require_texts(batch: Any, budget: int, name: str) -> None:
@@ -233,10 +274,15 @@ def _require_texts(batch: Any, budget: int, name: str) -> None:
     require(taken, budget, f"{name}: texts", "write it with smaller batches")
 
 
-def _is_text(kind: Any) -> bool:
+def _is_number(kind: Any) -> bool:
+    """Whether values of this type are read as floats."""
     import pyarrow as pa
 
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+
+
+def _alike(kind: Any, other: Any) -> bool:
+    return bool(kind.equals(other)) or (_is_number(kind) and _is_number(other))
 
 
 def needed(name: str) -> ModuleType:

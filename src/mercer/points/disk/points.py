@@ -17,7 +17,7 @@ from mercer.points.dense import DensePoints
 from mercer.points.disk.ahead import ahead
 from mercer.points.disk.packed import FilePoints, RowFile
 from mercer.points.disk.scratch import no_space, require_space, temporary
-from mercer.points.disk.sources import RowSource
+from mercer.points.disk.sources import RowSource, SomeRows
 
 __all__ = ["DiskPoints"]
 
@@ -61,6 +61,18 @@ class DiskPoints(VectorPoints):
     folder: str | None = None
     _kept: dict[int, Any] = field(default_factory=dict, repr=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": {}}  # what a fit made belongs to this process
+
+    def __getitem__(self, key: Any) -> DiskPoints:
+        """Some of the rows, in their order, as points on disk: so scikit-learn's cross-validation splits data."""
+        index = np.arange(len(self))[key[0] if isinstance(key, tuple) else key]
+        return replace(self, source=SomeRows(self.source, np.atleast_1d(index)), _kept={})
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        given, do = "rows on disk, where rows in memory are read", "give points.dense(), an array of all rows"
+        raise InvalidInput(message(self.source.name, given, do))
+
     # ---- from the source --------------------------------------------------------------------------------------------
 
     def within(self, memory: Any) -> DiskPoints:
@@ -78,7 +90,7 @@ class DiskPoints(VectorPoints):
     def checked(self, who: str, rows: int) -> Iterator[NDArray[Any]]:
         """The rows in order, at most `rows` at a time, checked and read ahead; InvalidInput names the first bad one."""
         first = 0
-        for chunk in ahead(self.source.chunks(rows)):
+        for chunk in ahead(self.source.chunks(rows, self.memory)):
             self._check(chunk, first, who)
             yield chunk
             first += len(chunk)

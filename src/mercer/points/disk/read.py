@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ def read_points(
     columns: Sequence[str] | None = None,
     without: Sequence[str] = (),
     folder: str | None = None,
+    memory: Any = None,
 ) -> Any:
     """The rows of files, or of an iterator that can be started again, as points that need not fit in memory.
 
@@ -33,8 +35,8 @@ def read_points(
     ----------
     given : path, sequence of paths, or callable
         ``.npy``, ``.parquet``, ``.arrow`` or ``.feather``, ``.csv``, ``.zarr``. Several files are parts of one table,
-        in the given order; a folder stands for its Parquet files, ordered by name. A callable returns a new iterator of
-        arrays at each call.
+        in the given order; a folder stands for its Parquet files, ordered by name, and
+        numbers in names by their value. A callable returns a new iterator of arrays at each call.
     target : str, optional
         The column to predict. It is returned as an array and left out of the rows.
     columns : sequence of str, optional
@@ -43,6 +45,8 @@ def read_points(
         Columns to leave out.
     folder : str, optional
         The folder of the temporary file, by default the system's.
+    memory : int, str or None
+        The budget in which the target is read. An estimator gives its own for the rows.
 
     Returns
     -------
@@ -67,8 +71,8 @@ def read_points(
         columns = [name for name in columns if name != target]
     source = _source(given, columns, (*without, *((target,) if target is not None and columns is None else ())))
     if target is None:
-        return DiskPoints(source, folder=folder)
-    return DiskPoints(source, folder=folder), source.target(target)
+        return DiskPoints(source, memory, folder)
+    return DiskPoints(source, memory, folder), source.target(target, memory)
 
 
 def _source(given: Any, columns: Sequence[str] | None, without: Sequence[str]) -> RowSource:
@@ -76,7 +80,7 @@ def _source(given: Any, columns: Sequence[str] | None, without: Sequence[str]) -
         return _without_names(ChunkSource(given), columns, without)
     paths = [Path(one) for one in ([given] if isinstance(given, str | Path) else given)]
     if len(paths) == 1 and paths[0].is_dir() and paths[0].suffix != ".zarr":
-        paths = sorted(paths[0].glob("*.parquet")) or paths
+        paths = sorted(paths[0].glob("*.parquet"), key=_by_numbers) or paths
     endings = {path.suffix.lower() for path in paths}
     ending = endings.pop() if len(endings) == 1 else ""
     if ending in TABLES:
@@ -85,6 +89,16 @@ def _source(given: Any, columns: Sequence[str] | None, without: Sequence[str]) -
         do = "give files that all end in " + ", or in ".join(TABLES) + ", or one that ends in " + " or ".join(ARRAYS)
         raise InvalidInput(message("read_points", f"files {[path.name for path in paths[:3]]}", do))
     return _without_names(ARRAYS[ending](paths[0]), columns, without)
+
+
+def _by_numbers(path: Path) -> tuple[list[Any], str]:
+    """The name, in which numbers are compared by their value: writers number parts without leading zeros.
+
+    >>> sorted([Path("part.10.parquet"), Path("part.2.parquet")], key=_by_numbers)[0].name
+    'part.2.parquet'
+    """
+    parts = re.split("([0-9]+)", path.name)  # texts and numbers in turn, so that like is compared with like
+    return [int(part) if place % 2 else part for place, part in enumerate(parts)], path.name
 
 
 def _without_names(source: RowSource, columns: Sequence[str] | None, without: Sequence[str]) -> RowSource:

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from mercer.errors import InvalidInput, message
-from mercer.points.budget import parse_memory, require
+from mercer.points.budget import require
 from mercer.points.disk.arrow import needed
-from mercer.points.disk.sources import Chunks, RowSource, Stamp, floats
+from mercer.points.disk.sources import Array, Chunks, RowSource, Stamp, floats
 
 __all__ = ["ZarrSource"]
 
@@ -55,17 +55,28 @@ class ZarrSource(RowSource):
         if self._found() != self._stamps:
             raise InvalidInput(message(self.name, "changed while it was read", "fit again when it is complete"))
 
-    def _chunks(self, rows: int) -> Chunks:
-        height = self._array.chunks[0]
-        step = max(rows // height, 1) * height
-        taken = step * self.columns * self._array.dtype.itemsize
-        require(taken, parse_memory(None), f"{self.name}: rows of one stored chunk", "write it with smaller chunks")
+    def _chunks(self, rows: int, budget: int) -> Chunks:
+        step = max(rows // self._array.chunks[0], 1) * self._array.chunks[0]
+        what = f"{self.name}: rows of one stored chunk"
+        require(self._taken(step), budget, what, "write it with smaller chunks")
         for first in range(0, self._array.shape[0], step):
-            try:
-                rows_of_chunks = self._array[first : first + step]
-            except Exception as error:  # whatever its codecs raise
-                raise _unreadable(self.name, error) from error
-            yield np.ascontiguousarray(rows_of_chunks, self.dtype)
+            yield self._slab(first, first + step)
+
+    def _taken(self, step: int) -> int:
+        """The bytes that are in memory while so many rows are read."""
+        n, width = self._array.shape[0], self._array.chunks[1]
+        stored, kept = self._array.dtype.itemsize, self.dtype.itemsize
+        # Chunks are whole, also at the edges. As they are stored they are in memory too, and take at most as much.
+        unpacked = step * -(-self.columns // width) * width * stored
+        slab, before = min(step, n) * self.columns, min(step, max(n - step, 0)) * self.columns
+        return 2 * unpacked + slab * (stored + kept * (self._array.dtype != self.dtype)) + before * kept
+
+    def _slab(self, first: int, last: int) -> Array:
+        try:
+            rows = self._array[first:last]
+        except Exception as error:  # whatever its codecs raise
+            raise _unreadable(self.name, error) from error
+        return np.ascontiguousarray(rows, self.dtype)
 
 
 def _unreadable(name: str, error: Exception) -> InvalidInput:
