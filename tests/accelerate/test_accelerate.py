@@ -26,15 +26,6 @@ X = np.random.default_rng(0).normal(size=(40, 3))
 y = (X[:, 0] > 0).astype(int)
 
 
-@pytest.fixture
-def installed(monkeypatch):
-    monkeypatch.setattr(work, "WORTH", 0.0)
-    monkeypatch.setattr(work, "IMPORT", 0.0)
-    accelerate.install()
-    yield
-    accelerate.uninstall()
-
-
 def test_user_code_gets_ours_and_scikit_learn_its_own(installed):
     from sklearn.svm import SVC
 
@@ -150,6 +141,15 @@ def test_few_rows_of_a_machine_are_little_work():
     few, more = np.zeros((500, 64)), np.zeros((501, 64))
     assert [work.of_call("fit", sklearn.svm.SVC(), rows) for rows in (few, more)] == [0.0, 501 * 501 * 64]
     assert work.of_call("fit", KernelRidge(), few) > 0
+
+
+def test_each_machine_of_a_process_with_classes_counts():
+    from sklearn.gaussian_process import GaussianProcessClassifier
+
+    rows, labels = np.zeros((150, 4)), np.arange(150)
+    sizes = [work.of_call("fit", GaussianProcessClassifier(), rows, labels % classes) for classes in (2, 3)]
+    assert sizes == [1000 * 150**2, 3 * 1000 * 150**2]
+    assert work.RATE * sizes[1] > work.IMPORT  # the first fit of the rows of iris pays for importing mercer
 
 
 def test_a_factor_counts_as_work():

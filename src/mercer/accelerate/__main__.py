@@ -2,12 +2,15 @@
 
 import argparse
 import gc
+import io
+import os
 import runpy
 import sys
 from pathlib import Path
+from types import ModuleType
 
 from mercer.accelerate.imports import install
-from mercer.accelerate.ledger import summary
+from mercer.accelerate.ledger import counts, summary
 
 
 def main() -> None:
@@ -29,9 +32,22 @@ def main() -> None:
             runpy.run_module(given.script, run_name="__main__", alter_sys=True)
         else:
             sys.path.insert(0, str(Path(given.script).resolve().parent))
-            runpy.run_path(given.script, run_name="__main__")
+            _run(given.script)
     finally:
-        sys.stderr.write(summary() + "\n")
+        if counts():
+            sys.stderr.write(summary() + "\n")
+
+
+def _run(script: str) -> None:
+    """Run a script as Python does: with `__file__` absolute, and `sys.argv[0]` as given. `runpy` has one for both."""
+    if Path(script).suffix in (".pyc", ".pyz", ".zip"):
+        runpy.run_path(script, run_name="__main__")
+        return
+    module = ModuleType("__main__")
+    module.__file__ = os.path.abspath(script)
+    sys.modules["__main__"] = module
+    with io.open_code(module.__file__) as file:
+        exec(compile(file.read(), module.__file__, "exec", dont_inherit=True), vars(module))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from mercer.accelerate import ledger
-from mercer.accelerate.proxies import proxy
+from mercer.accelerate.proxies import original, proxy
 
 __all__ = ["install", "uninstall"]
 
@@ -25,6 +25,8 @@ ANSWERED = {
     "sklearn.metrics": ("pairwise_kernels",),
 }
 """The names of scikit-learn's modules that have a counterpart of ours."""
+_originals: dict[tuple[str, str], Any] = {}
+"""What scikit-learn itself has under these names."""
 
 
 class Answering(ModuleType):
@@ -33,14 +35,29 @@ class Answering(ModuleType):
     def __getattribute__(self, name: str) -> Any:
         found = ModuleType.__getattribute__(self, name)
         home = ModuleType.__getattribute__(self, "__name__")
-        if name in ANSWERED.get(home, ()) and _is_users(sys._getframe(1)):
+        if name in ANSWERED.get(home, ()) and found is _originals.get((home, name)) and _is_users(sys._getframe(1)):
             return proxy(home, name, found)
-        return found
+        return found  # if not the original, it is what the user or a test has put there
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        ModuleType.__setattr__(self, name, original(value))  # who puts back what was found here has found ours
+
+
+def _answer(module: ModuleType) -> None:
+    """Make a module that has been imported answer."""
+    home = module.__name__
+    for name in ANSWERED[home]:
+        found = vars(module).get(name)
+        if str(getattr(found, "__module__", "")).startswith("sklearn."):
+            _originals.setdefault((home, name), found)  # the first: later ones may pass for it, by `wraps`
+    module.__class__ = Answering
 
 
 def _is_users(frame: FrameType) -> bool:
     """Whether user code imports a name or reads an attribute. When pickle looks up a class, it does neither."""
     module = frame.f_globals.get("__name__", "")
+    if module == "pkgutil":  # `resolve_name`, by which `pickles` has our classes looked up
+        return True
     if module.startswith(("sklearn.", "mercer.")) and not module.startswith("mercer.accelerate."):
         return False
     operation = dis.opname[frame.f_code.co_code[frame.f_lasti]]
@@ -60,7 +77,9 @@ class Finder(MetaPathFinder):
 
             def exec_module(module: ModuleType) -> None:
                 run(module)
-                module.__class__ = Answering
+                for one in ANSWERED[name]:  # reloading makes others
+                    _originals.pop((name, one), None)
+                _answer(module)
 
             spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
@@ -96,7 +115,7 @@ def install(*, strict: bool = False) -> None:
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
     for module in _loaded(ModuleType):
-        module.__class__ = Answering
+        _answer(module)
 
 
 def uninstall() -> None:

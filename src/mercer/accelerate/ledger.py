@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Call", "begin", "note", "strict", "summary"]
+__all__ = ["Call", "begin", "counts", "note", "strict", "summary"]
 
 VARIABLE = "MERCER_ACCELERATE"
 """The process that counts, 1 if nothing may be left to scikit-learn, and the file to which its workers write."""
@@ -33,8 +33,14 @@ def begin(strict: bool) -> None:
     _calls.clear()
     handle, path = tempfile.mkstemp(prefix="mercer-", suffix=".jsonl")
     os.close(handle)
-    atexit.register(Path(path).unlink, missing_ok=True)
+    atexit.register(_forget, os.getpid(), Path(path))
     os.environ[VARIABLE] = f"{os.getpid()}:{int(strict)}:{path}"
+
+
+def _forget(owner: int, path: Path) -> None:
+    """Delete the file at the end of the process that made it. Forked processes have been told to do it, too."""
+    if os.getpid() == owner:
+        path.unlink(missing_ok=True)
 
 
 def _setting() -> tuple[int, bool, str]:
@@ -47,13 +53,17 @@ def strict() -> bool:
     return _setting()[1]
 
 
+def counts() -> bool:
+    """Whether this is the process that counts, not one that it has forked."""
+    return _setting()[0] == os.getpid()
+
+
 def note(call: Call) -> None:
     """Count a call; in a worker write it to the file."""
-    owner, _, path = _setting()
-    if owner == os.getpid():
+    if counts():
         _calls.append(call)
     else:
-        with open(path, "a", encoding="utf-8") as file:
+        with open(_setting()[2], "a", encoding="utf-8") as file:
             file.write(json.dumps(call) + "\n")
 
 

@@ -1,7 +1,7 @@
 """Subclasses of scikit-learn's classes whose methods run in mercer where that is worth it, and count what they do.
 
 Their objects have scikit-learn's attributes and nothing else, so that either side can go on from there. They are
-pickled as scikit-learn's.
+pickled as scikit-learn's, and they themselves by name. Functions have counterparts likewise.
 """
 
 from __future__ import annotations
@@ -10,20 +10,23 @@ import copy
 import copyreg
 import threading
 import warnings
+from abc import ABCMeta
 from collections.abc import Callable
-from functools import cache, partial, wraps
+from functools import cache, partial, update_wrapper, wraps
 from importlib import import_module
 from inspect import getattr_static, isfunction
 from time import perf_counter
+from types import MethodType
 from typing import Any
 
 from sklearn.utils.metaestimators import available_if
 
 from mercer.accelerate import work
 from mercer.accelerate.ledger import Call, note, strict
+from mercer.accelerate.pickles import by_name, pickled, sent
 from mercer.errors import DelegatedWarning, InvalidInput, MercerError, message
 
-__all__ = ["proxy", "revive"]
+__all__ = ["named", "original", "proxy", "revive"]
 
 METHODS = (
     *("fit", "fit_transform", "fit_predict", "predict", "decision_function", "score_samples", "transform"),
@@ -31,18 +34,61 @@ METHODS = (
 )
 _call = threading.local()
 """`running`: whether a counted call is under way; `why` it is not mercer that does it."""
+HOOKS = ("__getattribute__", "__getattr__", "__setattr__", "__sklearn_tags__")
+"""The methods between underscores that decide what a model computes. The others tell of it, copy it, or pickle it."""
+
+
+class Meta(ABCMeta):
+    """The kind of the proxies of classes, and of the classes that users derive from them."""
+
+    def __instancecheck__(cls, thing: Any) -> bool:
+        """Models that scikit-learn itself has made are of the proxy's class, too."""
+        return type.__instancecheck__(cls, thing) or (original(cls) is not cls and isinstance(thing, original(cls)))
+
+
+class Function:
+    """The counterpart of a function. A plain function could be pickled only as what scikit-learn's module has."""
+
+    def __init__(self, home: str, name: str, theirs: Any, call: Callable[..., Any]) -> None:
+        update_wrapper(self, theirs)
+        self._named, self._theirs, self._called = (home, name), theirs, call
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        return self._called(*args, **params)
+
+    def __get__(self, thing: Any, owner: Any = None) -> Any:
+        return self if thing is None else MethodType(self, thing)
+
+    def __repr__(self) -> str:
+        return repr(self._theirs)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self
+
+
+def original(thing: Any) -> Any:
+    """What scikit-learn has in the place of a proxy; anything else as it is."""
+    return vars(thing).get("_theirs", thing) if isinstance(thing, Meta | Function) else thing
 
 
 @cache
 def proxy(home: str, name: str, theirs: Any) -> Any:
     """The counterpart of this class or function in this module of scikit-learn."""
     if isfunction(theirs):
-        return _counted(name, theirs, lambda *args, **params: _ours(home, name)(*args, **params), work.of_matrix)
-    meta = type("Meta", (type(theirs),), {"__instancecheck__": _made_by_either})
+        ours = _counted(name, theirs, lambda *args, **params: _ours(home, name)(*args, **params), work.of_matrix)
+        return Function(home, name, theirs, ours)
     shared = {"__module__": theirs.__module__, "__qualname__": theirs.__qualname__, "__doc__": theirs.__doc__}
-    made = meta(name, (theirs,), shared | _conduct(theirs) | _methods(home, name, theirs))
-    _travels(made, home, name)
+    made = Meta(name, (theirs,), shared | {"_named": (home, name)} | _conduct(theirs) | _methods(home, name, theirs))
+    sent(made, lambda model: (revive, (home, name, model.__getstate__())))  # so a model keeps its class
     return made
+
+
+def named(home: str, name: str) -> Any:
+    """The proxy of this name in another process, whether or not that answers imports."""
+    return proxy(home, name, original(vars(import_module(home))[name]))
 
 
 @cache
@@ -74,11 +120,6 @@ def _refusing(face: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _made_by_either(cls: Any, thing: Any) -> bool:
-    """Models that scikit-learn itself has made are of the proxy's class, too."""
-    return type.__instancecheck__(cls, thing) or ("_theirs" in vars(cls) and isinstance(thing, cls._theirs))
-
-
 def _methods(home: str, name: str, theirs: type) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for method in METHODS:
@@ -95,12 +136,30 @@ def _methods(home: str, name: str, theirs: type) -> dict[str, Any]:
 
 def _by_ours(home: str, name: str, method: str, model: Any, *args: Any, **params: Any) -> Any:
     """Our method on the attributes of a model of scikit-learn."""
+    kind: Any = type(model)
+    own = _overridden(kind)
+    if own:  # our method would not call them
+        given = f"the subclass {kind.__name__} overrides {', '.join(own)}, which mercer does not call"
+        raise InvalidInput(message(name, given, f"leave it to scikit-learn, or take {name} itself"))
     face = _ours(home, name)
     twin = face.__new__(face)
     twin.__dict__ = model.__dict__
     done = getattr(twin, method)(*args, **params)
     model.__dict__.pop("report_", None)
     return model if done is twin else done
+
+
+@cache
+def _overridden(kind: type) -> list[str]:
+    """What the classes before the proxy have in the place of scikit-learn's, other than `__init__`."""
+    mro = kind.__mro__
+    made = next((one for one in mro if "_theirs" in vars(one)), None)
+    if made is None:  # a model of scikit-learn's own, given to our method
+        return []
+    theirs = original(made)
+    has = {*HOOKS, *dir(theirs), *theirs._get_param_names()} - set(vars(Meta("Bare", (made,), {})))  # all have these
+    names = {name for one in mro[: mro.index(made)] for name in vars(one)} & has
+    return sorted(name for name in names if name in HOOKS or not name.startswith("__"))
 
 
 def _counted(what: str, theirs: Callable[..., Any], ours: Callable[..., Any], size: Callable[..., float]) -> Any:
@@ -110,7 +169,7 @@ def _counted(what: str, theirs: Callable[..., Any], ours: Callable[..., Any], si
     def call(*args: Any, **params: Any) -> Any:
         if getattr(_call, "running", False):
             return theirs(*args, **params)
-        much = 0.0 if strict() else size(*args, **params)
+        much = 0.0 if strict() else _size(size, args, params)
         _call.running, _call.why = True, "" if strict() else work.too_little(much)
         try:
             start, done = perf_counter(), None
@@ -134,6 +193,14 @@ def _counted(what: str, theirs: Callable[..., Any], ours: Callable[..., Any], si
     return call
 
 
+def _size(size: Callable[..., float], args: tuple[Any, ...], params: dict[str, Any]) -> float:
+    """The size of a call, 0 where its arguments tell none: what is wrong with them is scikit-learn's to say."""
+    try:
+        return float(size(*args, **params))
+    except Exception:  # they may be anything
+        return 0.0
+
+
 def _conduct(theirs: type) -> dict[str, Any]:
     """Copying and pickling of a proxy's objects."""
 
@@ -155,18 +222,23 @@ def _conduct(theirs: type) -> dict[str, Any]:
     return {"_theirs": theirs, "__copy__": shallow, "__deepcopy__": deep, "__reduce_ex__": reduce}
 
 
-def _travels(made: type, home: str, name: str) -> None:
-    """Between processes of joblib a model keeps its class."""
-    try:
-        from joblib.externals.loky.backend.reduction import register
-    except ImportError:  # a joblib that has moved it: workers run scikit-learn's
-        return
-    register(made, lambda model: (revive, (home, name, model.__getstate__())))
-
-
 def revive(home: str, name: str, state: dict[str, Any]) -> Any:
     """A model that comes from another process."""
-    made = proxy(home, name, vars(import_module(home))[name])
+    made = named(home, name)
     model = made.__new__(made)
     model.__setstate__(state)
     return model
+
+
+def _by_name(thing: Any) -> Any:
+    """Pickle a proxy by its name, and a class that the user has derived as any other."""
+    return by_name(*thing._named) if original(thing) is not thing else thing.__qualname__
+
+
+def _sent(thing: Any) -> Any:
+    return (named, thing._named) if original(thing) is not thing else thing.__qualname__
+
+
+for _kind in (Meta, Function):
+    pickled(_kind, _by_name)
+    sent(_kind, _sent)

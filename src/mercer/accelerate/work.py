@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import numpy as np
+
 __all__ = ["of_call", "of_matrix", "too_little"]
 
 WORTH = 3e6
@@ -16,8 +18,12 @@ IMPORT = 0.3
 MACHINES = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
 FEW_ROWS = 500
 """Rows up to which mercer solves a machine to rounding, which takes longer than LIBSVM's fit."""
-PROCESSES = {"GaussianProcessRegressor": (250, 300.0), "GaussianProcessClassifier": (150, 1000.0)}
-"""Rows of a Gaussian process from which mercer is faster, and kernel values times columns of its search by row²."""
+PROCESSES = {"GaussianProcessRegressor": (250, 500.0), "GaussianProcessClassifier": (150, 1000.0)}
+"""Rows of a Gaussian process from which mercer is faster, and kernel values times columns of its search by row².
+
+Medians of scikit-learn's fits on one core (100, 150, 300 rows of 4 or 5 columns, 1 to 5 parameters), which were 80 to
+1400 of regressors, and of classifiers 550 to 2100 for each of their machines.
+"""
 FACTOR = 1e-3
 """Kernel values times columns that take as long as one of the n³ products of a factor, 5 ps."""
 
@@ -42,14 +48,15 @@ def took(size: float, seconds: float) -> None:
         _spent += seconds if size >= WORTH else 0.0
 
 
-def of_call(method: str, model: Any, X: Any = None, *_: Any, **named: Any) -> float:
+def of_call(method: str, model: Any, X: Any = None, y: Any = None, *_: Any, **__: Any) -> float:
     """The size of a call of this method: kernel values times columns."""
-    rows, columns = _shape(named.get("X", X))
-    kind = type(model).__name__
+    rows, columns = _shape(X)
+    kind = next(one.__name__ for one in type(model).__mro__ if one.__module__.startswith("sklearn."))
     if method.startswith("fit"):
         if kind in PROCESSES:
             fewest, each = PROCESSES[kind]
-            return each * float(rows) ** 2 if rows >= fewest and model.optimizer is not None else 0.0
+            searched = rows >= fewest and model.optimizer is not None
+            return each * float(rows) ** 2 * (_machines(y) if kind.endswith("Classifier") else 1) if searched else 0.0
         if kind in MACHINES and rows <= FEW_ROWS:
             return 0.0
         others = model.n_components if kind == "Nystroem" else rows
@@ -58,6 +65,12 @@ def of_call(method: str, model: Any, X: Any = None, *_: Any, **named: Any) -> fl
     kept = _kept(model)
     factor = FACTOR * float(rows) * kept**2 if method == "predict_proba" and kind in PROCESSES else 0.0
     return float(rows) * kept * columns + factor
+
+
+def _machines(y: Any) -> int:
+    """One for two classes, and one for each of more."""
+    classes = len(np.unique(np.asarray(y)))
+    return classes if classes > 2 else 1
 
 
 def _kept(model: Any) -> int:
