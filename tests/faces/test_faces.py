@@ -104,6 +104,14 @@ def test_sigmoids_are_fitted_to_rows_of_weight_1_as_theirs_are(parameters, weigh
     assert np.abs(found[0] - found[1]).max() < 0.15  # their folds are drawn
 
 
+@pytest.mark.parametrize("name", ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_weights_in_a_column_are_a_value_error_as_there(name, kind):
+    for module in (svm, faces):
+        with pytest.raises(ValueError, match=r"dimensions|sample_weight of shape \(90, 1\); give one weight"):
+            getattr(module, name)().fit(kind(X), TWO, sample_weight=np.ones((90, 1)))
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 @pytest.mark.parametrize("nu", [0.1, 0.3, 0.7])
 def test_rows_on_the_border_are_inside(kernel, nu):
@@ -188,6 +196,36 @@ def test_types_of_components_are_theirs(kernel, dtype):
             scores += [one.X_transformed_fit_, one.inverse_transform(scores[0])]
     assert [one.dtype for one in made[0]] == [one.dtype for one in made[1]]
     np.testing.assert_allclose(made[0][2], made[1][2], rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtypes", [("f4", "f8"), ("f8", "f4"), ("f4", "f4"), ("f4", "i4")])
+def test_types_of_other_rows_are_theirs(dtypes):
+    rows, new = (one.astype(dtype) for one, dtype in zip((X, NEW), dtypes, strict=True))
+    found = []
+    for modules in ((decomposition, kernel_approximation), (faces, faces)):
+        pca = modules[0].KernelPCA(2, kernel="rbf", fit_inverse_transform=True).fit(rows)
+        features = modules[1].Nystroem(n_components=9, random_state=0).fit(rows)
+        found.append([one.dtype for one in (pca.transform(new), pca.inverse_transform(new), features.transform(new))])
+    assert found[0] == found[1]
+
+
+def test_scores_may_be_lists():
+    ours, theirs = (module.KernelPCA(1, fit_inverse_transform=True).fit(X) for module in (faces, decomposition))
+    np.testing.assert_allclose(ours.inverse_transform([[1.0]]), theirs.inverse_transform([[1.0]]), rtol=1e-6)
+    with pytest.raises(ValueError, match="2D array"):
+        ours.inverse_transform([1.0])
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("parameters", [{}, {"n_components": 2}, {"n_components": 2, "remove_zero_eig": True}])
+def test_components_of_one_row_are_theirs(parameters, dtype):
+    theirs = decomposition.KernelPCA(kernel="rbf", **parameters).fit(X[:1].astype(dtype))
+    with pytest.warns(DelegatedWarning, match="one row, whose components are all 0"):
+        ours = faces.KernelPCA(kernel="rbf", **parameters).fit(X[:1].astype(dtype))
+    found = [(one.eigenvalues_, one.eigenvectors_, one.transform(NEW)) for one in (ours, theirs)]
+    for mine, own in zip(*found, strict=True):
+        np.testing.assert_array_equal(mine, own)
+        assert mine.dtype == own.dtype
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly", lambda x, z: float(np.exp(-abs(x - z).sum()))])

@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from typer.testing import CliRunner
 
 from mercer import KernelKMeans, KernelOperator, KernelPCA, KernelRidge, KernelRidgeClassifier, Nystroem
@@ -31,6 +32,7 @@ from mercer.testing import assert_close, check_operator_contract, check_points
 config = pytest.importorskip("dask.config")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
+delayed = pytest.importorskip("dask").delayed
 distributed = pytest.importorskip("distributed")
 pd = pytest.importorskip("pandas")
 
@@ -322,6 +324,66 @@ def test_classes_and_weights(cluster, rng):
     assert_close(model.decision_function(dask(X)).compute(), wanted.decision_function(X), 1e-8)
 
 
+FRAME = pd.DataFrame(X, columns=list("abcd"))
+
+
+def frame(table):
+    return dd.from_pandas(table, npartitions=3)
+
+
+def partitions(*tables):
+    """A data frame whose description is that of the first."""
+    return dd.from_map(lambda i: tables[i], range(len(tables)), meta=tables[0][:0])
+
+
+KINDS = {
+    "Float64": FRAME.astype("Float64"),
+    "Float32": FRAME.astype("Float32"),
+    "Int64": FRAME.round().astype("Int64"),
+    "boolean": FRAME.assign(a=(FRAME.a > 0).astype("boolean"), b=FRAME.b > 0),
+    "objects": FRAME.astype({"a": object}),
+    "categories": FRAME.round().astype("category"),
+    "sparse columns": FRAME.astype(pd.SparseDtype(float, 0.0)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_of_any_numbers_are_read(cluster, kind):
+    with config.set({"dataframe.convert-string": False}):
+        table = frame(KINDS[kind])
+    wanted = KernelRidge(KERNEL).fit(KINDS[kind].astype(float), Y)
+    model = KernelRidge(KERNEL).fit(table, Y)
+    assert_close(model.dual_coef_, wanted.dual_coef_, 1e-8)
+    assert_close(model.predict(table).compute(), wanted.predict(KINDS[kind].astype(float)), 1e-8)
+
+
+@pytest.mark.parametrize("client", [True, False])
+def test_columns_of_partitions_go_by_their_names(cluster, monkeypatch, client):
+    if not client:
+        monkeypatch.setattr(reading, "current_client", lambda: None)
+    tables = FRAME[:0], FRAME[list("dcba")][:500], FRAME[500:]
+    table, wanted = partitions(*tables), KernelRidge(KERNEL).fit(FRAME, Y)
+    model = KernelRidge(KERNEL).fit(partitions(*tables), Y)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert_close(model.dual_coef_, wanted.dual_coef_, 1e-8)
+    assert_close(model.predict(table).compute(), wanted.predict(FRAME), 1e-8)
+    other = dd.from_map(lambda i: tables[i + 1], range(2), meta=tables[0])  # described otherwise than it begins
+    assert reading.local(other).columns.tolist() == list("abcd")
+
+
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array])
+@pytest.mark.parametrize("rows", [500, N, np.nan])
+def test_sparse_blocks_are_as_in_memory(cluster, kind, rows):
+    if np.isnan(rows):
+        blocks = [da.from_delayed(delayed(kind)(part), (rows, 4), meta=kind((0, 4))) for part in (X[:500], X[500:])]
+        table = da.concatenate(blocks)
+    else:
+        table = dask(X, rows).map_blocks(kind)
+    wanted, model = KernelRidge(KERNEL).fit(kind(X), Y), KernelRidge(KERNEL).fit(table, Y)
+    assert_close(model.dual_coef_, wanted.dual_coef_, 1e-8)
+    assert_close(model.predict(table).compute(), wanted.predict(X), 1e-8)
+
+
 def test_data_frames_keep_their_names(cluster):
     frame = pd.DataFrame(X, columns=list("abcd"))
     table = dd.from_pandas(frame, npartitions=3)
@@ -387,9 +449,14 @@ def test_scores_of_dasks_data(cluster, kind):
         (lambda: dask(np.where(np.arange(N)[:, None] == 900, np.nan, X)), "rows 384 to 959: row 516, column 0 is nan"),
         (lambda: da.from_array(X[:0]), "shape (0, 4)"),
         (lambda: da.from_array(Y), "a dask array of 1 dimension;"),
-        (lambda: dd.from_pandas(pd.DataFrame({"a": ["x", "y"]}), npartitions=1), "data frame of dtype"),
+        (lambda: frame(FRAME.assign(a="x")), "data frame with 1 column of no numbers: 'a'; give numbers"),
+        (lambda: frame(FRAME.assign(b=pd.Timestamp(2026, 1, 1, tz="UTC"))), "1 column of no numbers: 'b'"),
+        (lambda: frame(FRAME.assign(c=pd.Categorical(["x"] * N))), "could not convert string to float: 'x'"),
+        (lambda: frame(FRAME.where(FRAME < 3.0).astype("Float64")), "row 54, column 3 is nan"),
+        (lambda: partitions(FRAME[:500], FRAME[500:].rename(columns={"a": "z"})), "do not all have the column 'a'"),
+        (lambda: dask(X).map_blocks(sp.csr_array, meta=np.empty((0, 0))), "a block of type csr_array"),
     ],
-    ids=["NaN", "no rows", "one dimension", "text"],
+    ids=["NaN", "no rows", "one dimension", "text", "dates", "categories", "missing", "names", "undeclared"],
 )
 def test_what_is_refused(cluster, table, says):
     with pytest.raises(InvalidInput) as error:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.shards.cluster import one_thread
+from mercer.shards.reading import as_array
 
 __all__ = ["lazily"]
 
@@ -20,7 +21,7 @@ def lazily(method: Callable[..., Any], model: Any, X: Any) -> Any:
     """
     import dask
 
-    table = X.to_dask_array() if hasattr(X, "to_dask_array") else X
+    table = as_array(X, type(model).__name__)
     if table.numblocks[1] > 1:
         table = table.rechunk({1: -1})
     dtype = table.dtype if table.dtype.kind in "fbiu" else np.float64
@@ -40,4 +41,6 @@ def lazily(method: Callable[..., Any], model: Any, X: Any) -> Any:
 def _output(rows: Any, *, method: Callable[..., Any], model: Any, empty: Any) -> Any:
     """The outputs of one chunk, which may have no rows."""
     with one_thread():
-        return method(model, np.ascontiguousarray(rows)) if len(rows) else empty
+        if not rows.shape[0]:
+            return empty
+        return method(model, np.ascontiguousarray(rows) if isinstance(rows, np.ndarray) else rows)

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from mercer.engine.opcodes import ROW_BLOCK
 from mercer.errors import InvalidInput, message
 from mercer.numerals import counted
+from mercer.points import SparsePoints, points_of
 from mercer.shards.cluster import Cluster, joined
 from mercer.shards.points import ShardedPoints, Shards, kind_of
 
-__all__ = ["current_client", "is_dask", "local", "sharded", "together"]
+__all__ = ["as_array", "current_client", "is_dask", "local", "sharded", "together"]
 
 SHARD = 32 * ROW_BLOCK
 """Rows of a shard if there are at most `SOME` shards. A task takes several neighbouring shards."""
@@ -25,6 +26,7 @@ Above `EVEN`, the number of shards is a multiple of it, so that tasks have the s
 CUT = 2
 """Shards that a chunk may be as large as, so that it goes as a whole to workers that hold a part of it. Larger ones are
 cut where they are, which takes three tasks a shard instead of one."""
+NUMBERS = "give numbers: X.astype(float) where texts spell them, or encode or leave out such columns"
 
 
 def is_dask(X: object) -> bool:
@@ -37,8 +39,73 @@ def is_dask(X: object) -> bool:
 
 
 def local(X: Any) -> Any:
-    """X in this process: an array of Dask's is computed, anything else returned unchanged."""
-    return X.compute() if is_dask(X) else X
+    """X in this process: what is Dask's is computed, anything else returned unchanged."""
+    if not is_dask(X):
+        return X
+    found = X.compute()  # a data frame has the columns in the order of its first partition
+    return _in_order(found, X.columns) if hasattr(X, "to_dask_array") and X.ndim == 2 else found
+
+
+def as_array(X: Any, who: str, read: str = "fbiuOU") -> Any:
+    """A data frame of Dask's as an array of float32 or float64, missing values as NaN; an array unchanged.
+
+    The columns of each partition are taken by name, in the order of the data frame's description.
+
+    Parameters
+    ----------
+    X : array, data frame or series of Dask's
+    who : str
+        The caller, which messages name.
+    read : str
+        The kinds of columns that are read; objects and texts may spell numbers.
+
+    Raises
+    ------
+    InvalidInput
+        If a column is of another kind.
+    """
+    if not hasattr(X, "to_dask_array"):
+        return X
+    if X.ndim == 1:
+        return X.to_dask_array()
+    kinds = [_kind_of_column(kind) for kind in X.dtypes]
+    if odd := [repr(name) for name, kind in zip(X.columns, kinds, strict=True) if kind.kind not in read]:
+        given = f"a dask data frame with {counted(len(odd), 'column')} of no numbers: {', '.join(odd[:5])}"
+        raise InvalidInput(message(who, given + (", ..." if len(odd) > 5 else ""), NUMBERS))
+    kind = kind_of(np.result_type(np.bool_, *(np.dtype(float) if kind.kind in "OU" else kind for kind in kinds)))
+    meta = type(X._meta)(np.empty((0, len(kinds)), kind), columns=X.columns)
+    return X.map_partitions(_numbers, X.columns, kind, meta=meta).to_dask_array()
+
+
+def _kind_of_column(kind: Any) -> np.dtype[Any]:
+    """NumPy's dtype of a column's numbers, which may be nullable, sparse or categories; str of texts, void of dates."""
+    types, categories = sys.modules["pandas"].api.types, getattr(kind, "categories", None)
+    kind = kind if categories is None else categories.dtype
+    if types.is_numeric_dtype(kind):
+        return np.dtype(getattr(kind, "numpy_dtype", getattr(kind, "subtype", kind)))
+    if categories is not None or types.is_object_dtype(kind):  # not known before they are read
+        return np.dtype(object)
+    return np.dtype(str if types.is_string_dtype(kind) else np.void)
+
+
+def _numbers(frame: Any, columns: Any, kind: np.dtype[Any]) -> Any:
+    """A partition with columns of one dtype, in this order."""
+    named = _in_order(frame, columns)
+    try:
+        values = named.to_numpy(dtype=kind, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(message("Dask", f"a data frame with a column of no numbers ({error})", NUMBERS)) from error
+    return type(frame)(values, index=frame.index, columns=columns)
+
+
+def _in_order(frame: Any, columns: Any) -> Any:
+    """A data frame with its columns in this order."""
+    if frame.columns.equals(columns):
+        return frame
+    if odd := list(frame.columns.symmetric_difference(columns)):
+        given = f"a data frame whose description and partitions do not all have the column {odd[0]!r}"
+        raise InvalidInput(message("Dask", given, "give all of them the same columns"))
+    return frame[list(columns)]
 
 
 def together(X: Any, *targets: Any) -> tuple[Any, ...]:
@@ -52,7 +119,9 @@ def together(X: Any, *targets: Any) -> tuple[Any, ...]:
 
 
 def sharded(X: Any, who: str) -> Any:
-    """X as points whose rows the workers of the current client hold; without a client, its rows in this process.
+    """X as points whose rows the workers of the current client hold, or its rows in this process.
+
+    They are here without a client, and if its blocks are not NumPy's, such as sparse ones.
 
     Raises
     ------
@@ -62,13 +131,14 @@ def sharded(X: Any, who: str) -> Any:
     client = current_client()
     if client is None:
         return local(X)
-    table = X.to_dask_array(lengths=True) if hasattr(X, "to_dask_array") else X
+    table = as_array(X, who, "fbiuO")  # texts seldom spell numbers, and workers print what they do not do
+    if not isinstance(table._meta, np.ndarray):
+        return local(X)
     if table.ndim != 2:
         do = "give one of two dimensions, (rows, columns)"
         raise InvalidInput(message(who, f"a dask array of {counted(table.ndim, 'dimension')}", do))
     if table.dtype.kind not in "fbiu":
-        given = f"a dask {'data frame' if table is not X else 'array'} of dtype {table.dtype}"
-        raise InvalidInput(message(who, given, "give numbers: encode or leave out the other columns"))
+        raise InvalidInput(message(who, f"a dask array of dtype {table.dtype}", NUMBERS))
     if np.isnan(table.shape).any():
         table.compute_chunk_sizes()
     if 0 in table.shape:
@@ -100,6 +170,10 @@ def _cut(chunks: list[Any], edges: NDArray[np.intp], first: int, last: int) -> t
 
 
 def _shard(chunks: list[Any], some: list[tuple[int, int]]) -> Any:
+    if sparse := [type(rows).__name__ for rows in chunks if isinstance(points_of(rows), SparsePoints)]:
+        given = f"a block of type {sparse[0]} in an array that is described as NumPy's"
+        do = "give map_blocks, or what made the array, meta=scipy.sparse.csr_matrix((0, 0))"
+        raise InvalidInput(message("Dask", given, do))
     return joined([rows[first:last] for rows, (first, last) in zip(chunks, some, strict=True)])
 
 

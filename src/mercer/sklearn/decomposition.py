@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 from sklearn import decomposition
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mercer import estimators
+from mercer.errors import InvalidInput, message
 from mercer.kernels import Precomputed
-from mercer.sklearn.faces import REFUSALS, Face, quietly
+from mercer.sklearn.faces import REFUSALS, Face, precision, quietly
 
 __all__ = ["KernelPCA"]
 
@@ -62,6 +63,8 @@ class KernelPCA(Face, decomposition.KernelPCA):
         n = K.shape[0]
         k = n if self.n_components is None else min(n, self.n_components)
         try:
+            if n == 1:
+                raise InvalidInput(message("KernelPCA", "one row, whose components are all 0", "give two rows or more"))
             quietly(pca.fit, rows)
             short = len(pca.eigenvalues_) < k and _negative(pca, rows if stored else K)
             why = "the centred matrix has negative eigenvalues" if short else ""
@@ -69,10 +72,10 @@ class KernelPCA(Face, decomposition.KernelPCA):
             why = str(error)
         if why:
             self._delegated(why)
-            super()._fit_transform_in_place(K if stored else K.toarray())
+            super()._fit_transform_in_place(K if stored else K.toarray().astype(precision(rows), copy=False))
         else:
-            dtype: Any = np.float32 if rows.dtype == np.float32 else np.float64
-            self._take(pca, n, len(pca.eigenvalues_) if self.remove_zero_eig or self.n_components is None else k, dtype)
+            k = len(pca.eigenvalues_) if self.remove_zero_eig or self.n_components is None else k
+            self._take(pca, n, k, precision(rows))
 
     def _take(self, pca: estimators.KernelPCA, n: int, k: int, dtype: Any) -> None:
         """scikit-learn's attributes, for k components."""
@@ -110,14 +113,14 @@ class KernelPCA(Face, decomposition.KernelPCA):
         K = self._get_kernel(X, self.X_fit_)
         scales = np.sqrt(self.eigenvalues_)
         alphas = np.divide(self.eigenvectors_, scales, out=np.zeros_like(self.eigenvectors_), where=scales > 0)
-        return np.asarray(K @ alphas - self._centerer.K_fit_rows_ @ alphas, alphas.dtype)
+        return np.asarray(K @ alphas - self._centerer.K_fit_rows_ @ alphas, precision(X, alphas))
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Rows with these scores, by ridge regression."""
         if not self.fit_inverse_transform:
             return super().inverse_transform(X)  # an error
-        known = self.X_transformed_fit_
-        return np.asarray(self._get_kernel(X, known) @ self.dual_coef_, known.dtype)
+        X, known = check_array(X, accept_sparse="csr"), self.X_transformed_fit_
+        return np.asarray(self._get_kernel(X, known) @ self.dual_coef_, precision(X, known))
 
 
 def _negative(pca: estimators.KernelPCA, K: Any) -> bool:

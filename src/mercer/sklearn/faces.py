@@ -24,7 +24,7 @@ from mercer.kernels import (
     Sigmoid,
 )
 
-__all__ = ["REFUSALS", "Face", "gram", "kernel_of", "left", "quietly"]
+__all__ = ["REFUSALS", "Face", "gram", "kernel_of", "left", "precision", "quietly"]
 
 REFUSALS = (InvalidInput, NotAKernel)
 """What we refuse and scikit-learn may have an answer to. A lack of memory or a lost device is not left to it."""
@@ -107,6 +107,11 @@ def gram(kernel: Kernel, X: Any, Z: Any = None) -> KernelOperator:
 def _floats(X: Any) -> Any:
     X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def precision(*rows: Any) -> Any:
+    """scikit-learn's dtype of what it computes from these rows: float32 if all of them have it, else float64."""
+    return np.float32 if all(one.dtype == np.float32 for one in rows) else np.float64
 
 
 def quietly(fit: Callable[..., Any], *data: Any) -> Any:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.planning import costs
-from mercer.sklearn.faces import Face
+from mercer.sklearn.faces import Face, precision
 
 __all__ = ["AdditiveChi2Sampler", "Nystroem", "PolynomialCountSketch", "RBFSampler", "SkewedChi2Sampler"]
 
@@ -70,7 +70,7 @@ class Nystroem(Face, kernel_approximation.Nystroem):
         K = self._values(X, self.components_)
         if isinstance(K, np.ndarray):
             return K @ self.normalization_.T
-        return K.features(self.normalization_, np.float32 if X.dtype == np.float32 else np.float64)
+        return K.features(self.normalization_, precision(X, self.components_))
 
     def _values(self, X: Any, Z: Any = None) -> Any:
         """The operator of a kernel that has a name; the matrix of others."""

@@ -61,6 +61,9 @@ class Machine(Face, BaseLibSVM):
 
     def _dense_fit(self, X: Any, y: Any, sample_weight: Any, *options: Any, **seed: Any) -> None:
         given = X
+        if np.ndim(sample_weight) > 1:  # of the right length, which has been checked
+            said = f"sample_weight of shape {np.shape(sample_weight)}"
+            raise ValueError(message(type(self).__name__, said, "give one weight for each row, sample_weight.ravel()"))
         if callable(self.kernel):
             self._BaseLibSVM__Xfit = X
             X = self._compute_kernel(X)
