@@ -17,9 +17,10 @@ testing = pytest.importorskip("typer.testing")
 
 from mercer import KernelPCA, KernelRidge  # noqa: E402
 from mercer.cli import app as commands  # noqa: E402
+from mercer.cli import fitting  # noqa: E402
 from mercer.cli.guard import guarded, told_warnings  # noqa: E402
 from mercer.errors import Cancelled, InvalidInput, MemoryExceeded  # noqa: E402
-from mercer.io import load, save  # noqa: E402
+from mercer.io import load, read_table, save  # noqa: E402
 from mercer.kernels import Gaussian  # noqa: E402
 from mercer.solvers import Solution, Status  # noqa: E402
 from mercer.tables.targets import as_target, holdout_rows, infer_task  # noqa: E402
@@ -147,6 +148,26 @@ def test_scores_of_rows_of_the_fit_say_so(folder, tmp_path):
         assert ("rows of the fit" in done.output) == bool(said)
 
 
+def test_a_model_is_not_written_to_standard_output(folder):
+    done = mercer("fit", folder / "houses.csv", "--target", "price", *QUICK, "--out", "-")
+    assert done.exit_code == 2
+    assert '--out: "-", which is standard output; name a file' in done.stderr
+
+
+def test_a_category_of_held_out_rows_alone_is_not_known(folder, tmp_path):
+    """The model is fitted to them too, but with the encoder of the others, and says so."""
+    frame = pd.read_csv(folder / "houses.csv")
+    given = ("--target", "price", *QUICK, "--out", tmp_path / "m")
+    held = fitting.prepare(read_table(folder / "houses.csv"), "price", "auto", 0).held
+    frame.loc[held, "town"] = "C"
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    done = mercer("fit", tmp_path / "t.csv", *given)
+    assert "fitted on all 160 rows, those held out too" in done.output
+    assert "categories, and what stands for missing values, are those of the rows that were not held out" in done.output
+    done = mercer("evaluate", tmp_path / "m", tmp_path / "t.csv")
+    assert f"town: 'C' in {held.sum()} of 160 rows, which the model does not know" in done.stderr
+
+
 def test_inspect(folder, tmp_path):
     text = mercer("inspect", folder / "kind.mercer").stdout
     for words in (
@@ -229,7 +250,7 @@ def test_values_that_the_fit_did_not_see_are_told(folder, tmp_path):
     for command in ("predict", "evaluate"):
         done = mercer(command, folder / "price.mercer", tmp_path / "new.csv")
         assert done.exit_code == 0, done.output
-        assert "note: town: 'Moon' in 3 of 8 rows, which the fit did not see" in done.stderr
+        assert "note: town: 'Moon' in 3 of 8 rows, which the model does not know" in done.stderr
         assert "note: rooms: missing in 1 of 8 rows, filled by 3" in done.stderr
         assert "size" not in done.stderr  # the fit met missing ones, and has a feature for them
     assert mercer("predict", folder / "price.mercer", folder / "houses.csv").stderr == ""

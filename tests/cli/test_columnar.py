@@ -86,7 +86,7 @@ def test_streamed_predictions_have_the_notes_of_those_in_memory(folder, tmp_path
     missing, unseen = sorted(parts[1:])
     assert missing.startswith("note: size: missing in 1 of 25 rows, filled by ")
     assert missing.endswith(" (in rows 1 to 25, and the like in 2 later parts)")
-    assert unseen == "note: town: 'C' in 2 of 25 rows, which the fit did not see (in rows 26 to 50)"
+    assert unseen == "note: town: 'C' in 2 of 25 rows, which the model does not know (in rows 26 to 50)"
 
 
 def test_notes_on_columns_with_colons_in_their_names_are_kept_apart():

@@ -78,7 +78,7 @@ def test_labels_and_categories_are_as_they_are_written(tmp_path):
     assert load(tmp_path / "m").classes_.tolist() == ["001", "002", "003"]
     table[kind != "x"].to_csv(tmp_path / "new.csv", index=False)
     done = mercer("predict", tmp_path / "m", tmp_path / "new.csv", "--keep", "y", "--out", tmp_path / "p.csv")
-    assert "did not see" not in done.output
+    assert "does not know" not in done.output
     found = pd.read_csv(tmp_path / "p.csv", dtype=str)
     assert found["y"].tolist() == label[kind != "x"].tolist()
     assert (found["y"] == found["y_predicted"]).mean() > 0.9

@@ -131,7 +131,7 @@ Keep = Annotated[
         autocompletion=completion.columns,
         metavar="COLUMNS",
         help="Copy these columns of the table, such as an identifier, or the target, before the outputs; "
-        "separate their names by commas.",
+        "separate their names by commas. Numbers are written as they were read, so that 0.10 becomes 0.1.",
     ),
 ]
 ReadText = Annotated[

@@ -38,6 +38,8 @@ def check_output(
     to_devices : bool
         Whether the output may be a pipe or a device.
     """
+    if str(path) == "-" and not to_devices:
+        raise InvalidInput(message(who, '"-", which is standard output', "name a file: this is not written there"))
     if path.is_dir():
         raise InvalidInput(message(who, f"{path} is a folder", "name a file in it"))
     if not path.parent.is_dir():

@@ -247,7 +247,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         >>> import pandas as pd
         >>> encoder = TableEncoder().fit(pd.DataFrame({"kind": ["a", "b"], "size": [1.0, 2.0]}))
         >>> encoder.unlike_the_fit(pd.DataFrame({"kind": ["a", "c"], "size": [None, 1.5]}))
-        ["kind: 'c' in 1 of 2 rows, which the fit did not see", 'size: missing in 1 of 2 rows, filled by 1.5']
+        ["kind: 'c' in 1 of 2 rows, which the model does not know", 'size: missing in 1 of 2 rows, filled by 1.5']
         """
         frame, where, plain = self._found(frame)
         looked, places = ~plain, np.flatnonzero(plain)
@@ -312,7 +312,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
 
 
 def _unlike(plan: ColumnPlan, values: Any) -> list[str]:
-    """A column's categories that the fit did not see, and its missing values if no feature indicates them."""
+    """A column's categories that the encoder does not know, and its missing values if no feature indicates them."""
     lines, rows = [], f"of {counted(len(values), 'row')}"
     if plan.of_objects:
         absent = as_text(values)[1]
@@ -326,7 +326,7 @@ def _unlike(plan: ColumnPlan, values: Any) -> list[str]:
             named = sorted(set(text[new].tolist()))
             more = f" and {len(named) - 3} more" if named[3:] else ""
             shown = ", ".join(map(repr, named[:3]))
-            lines.append(f"{plan.name}: {shown}{more} in {new.sum()} {rows}, which the fit did not see")
+            lines.append(f"{plan.name}: {shown}{more} in {new.sum()} {rows}, which the model does not know")
         filled = "treated as none of its categories"
     else:
         absent, filled = np.isnan(as_numbers(values, plan.form)), f"filled by {plan.numbers[0]:g}"

@@ -170,7 +170,7 @@ class Outputs(TypedDict):
     target: str
     task: str
     rows: int
-    notes: Annotated[list[str], "what the model does not use, or did not see at its fit"]
+    notes: Annotated[list[str], "what the model does not use, or does not know"]
     out: Annotated[str | None, "the file of `--out`"]
 
 
@@ -196,7 +196,7 @@ class EvaluateResult(TypedDict):
     target: str
     task: Literal["regression", "classification"]
     rows: int
-    notes: Annotated[list[str], "what the model does not use, or did not see at its fit"]
+    notes: Annotated[list[str], "what the model does not use, or does not know"]
     score: Scores
     guessing: Annotated[Scores, "the mean, or the most frequent class, of these very rows"]
     unknown_classes: Annotated[list[str], "of the table, which the model does not know"]

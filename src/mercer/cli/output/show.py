@@ -17,7 +17,7 @@ from mercer.cli.scores import Confusion
 from mercer.cli.tuning import Tuned
 from mercer.errors import MercerError
 from mercer.estimators import KernelSearchCV
-from mercer.io import TableModel
+from mercer.io import TableEncoder, TableModel
 from mercer.kernels import Formula, Kernel, as_kernel
 from mercer.numerals import counted, digits, ratio
 from mercer.select import RidgeSearch
@@ -209,8 +209,12 @@ def show_report(path: Any) -> None:
 
 def show_saved(data: TrainingTable, model: TableModel, out: Any) -> None:
     """Show where the model is, and which rows it was fitted on."""
-    fitted_on = f"all {counted(model.n_rows_, 'row')}" + (", those held out too" if data.held.any() else "")
-    section("Model", [f"saved as {out}, fitted on {fitted_on}"])
+    lines = [f"saved as {out}, fitted on all {counted(model.n_rows_, 'row')}"]
+    if data.held.any():
+        lines[0] += ", those held out too"
+        if isinstance(model.encoder, TableEncoder):
+            lines.append("categories, and what stands for missing values, are those of the rows that were not held out")
+    section("Model", lines)
 
 
 def show_model(model: TableModel, *, report: bool = True) -> None:
