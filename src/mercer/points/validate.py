@@ -347,8 +347,8 @@ def _from_frame(X: Any, who: str) -> NDArray[Any] | None:
     return None
 
 
-def squarable(who: str, y: Any) -> NDArray[np.float64]:
-    """Targets in float64, if it holds the sum of their squares.
+def squarable(who: str, y: Any, *, whole: bool = False) -> NDArray[np.float64]:
+    """Targets in float64, if it holds the sum of their squares; if they are the `whole` of a fit, not as 0.
 
     >>> squarable("KernelLMS", [1, 2])
     array([1., 2.])
@@ -356,6 +356,9 @@ def squarable(who: str, y: Any) -> NDArray[np.float64]:
     y = np.asarray(y, np.float64)
     if (largest := float(np.max(np.abs(y), initial=0.0))) > LARGEST:
         given = f"a target of {largest:.1e}, whose square float64 does not hold"
+        raise InvalidInput(message(who, given, "give y in another unit"))
+    if whole and 0 < largest < 1 / LARGEST:
+        given = f"targets of at most {largest:.1e}, whose squares are 0 in float64"
         raise InvalidInput(message(who, given, "give y in another unit"))
     return y
 

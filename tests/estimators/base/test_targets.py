@@ -59,6 +59,13 @@ def test_none_is_no_number(name, as_given):
         getattr(mercer, name)().fit(X, as_given(y))
 
 
+@pytest.mark.parametrize("name", ["KernelRidge", "KernelRidgeCV", "KernelPLS", "GaussianProcessRegressor", "KernelLMS"])
+@pytest.mark.parametrize(("scale", "words"), [(1e-165, "targets of .*e-165"), (1e165, r"a target of .*e\+165")])
+def test_targets_whose_squares_float64_loses_are_refused(name, scale, words):
+    with pytest.raises(InvalidInput, match=f"^{name}: {words}, whose square.* give y in another unit"):
+        getattr(mercer, name)().fit(X, X[:, 0] * scale)
+
+
 def test_none_beside_rows_that_are_no_vectors_is_refused_too():
     with pytest.raises(InvalidInput, match="it has None"):
         mercer.KernelRidge("spectrum(k=1)").fit(list("abab"), [1.0, None, 2.0, 3.0])

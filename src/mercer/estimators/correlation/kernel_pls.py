@@ -17,6 +17,7 @@ from mercer.gram import KernelOperator
 from mercer.mixins import ClassNamePrefixFeaturesOutMixin, RegressorMixin, TransformerMixin
 from mercer.operators import Centered, Operator, Weighted
 from mercer.operators.arrays import require_finite
+from mercer.points.validate import squarable
 from mercer.schemas import Array, Rows, Schema
 from mercer.solvers import KernelNipals, LatentScores, ScoreProblem, solve
 from mercer.ways.report import Report
@@ -120,7 +121,7 @@ class KernelPLS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiOutputMi
         """
         k = self._checked_count("n_components")
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
-        Y, weights = np.asarray(y, np.float64).reshape(len(y), -1), self._weights(sample_weight, X)
+        Y, weights = squarable("KernelPLS", y, whole=True).reshape(len(y), -1), self._weights(sample_weight, X)
         X, Y, weights = self._with_weight(X, Y, weights)
         K, report = self._begin(X, weights)
         self.report_ = report

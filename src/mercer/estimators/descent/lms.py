@@ -167,7 +167,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         """
         self._check_parameters()
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True)
-        y = squarable("KernelLMS", y)
+        y = squarable("KernelLMS", y, whole=True)
         weights = self._weights(sample_weight, X)
         X, y, weights = self._with_weight(X, y, weights)
         K, report = self._begin(X, weights)

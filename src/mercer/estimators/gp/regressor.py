@@ -197,7 +197,7 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         """
         self._check()
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True)
-        self.y_fit_ = y = squarable(type(self).__name__, y)
+        self.y_fit_ = y = squarable(type(self).__name__, y, whole=True)
         mean, self.y_scale_ = self._normalisation(y)
         Z = ((y - mean) / self.y_scale_).reshape(len(y), -1)
         _, report = self._begin(X)

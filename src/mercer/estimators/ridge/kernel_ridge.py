@@ -9,6 +9,7 @@ import numpy as np
 
 from mercer.estimators.ridge.least_squares import LeastSquaresClassifier
 from mercer.estimators.ridge.posterior import LeastSquaresRegressor
+from mercer.points.validate import squarable
 
 __all__ = ["KernelRidge", "KernelRidgeClassifier"]
 
@@ -143,7 +144,7 @@ class KernelRidge(LeastSquaresRegressor):
             wᵢ ≥ 0: a row of weight 2 counts as two rows, a row of weight 0 as none.
         """
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True)
-        y = np.asarray(y, np.float64)
+        y = squarable(type(self).__name__, y, whole=True)
         self._fit_targets(X, y.reshape(len(y), -1), self._weights(sample_weight, X))
         if y.ndim == 1:
             self.dual_coef_, self.intercept_ = self.dual_coef_[:, 0], self.intercept_[0]

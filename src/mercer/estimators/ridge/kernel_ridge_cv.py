@@ -11,6 +11,7 @@ from mercer.estimators.base.classifier import CLASSES
 from mercer.estimators.ridge.least_squares import LeastSquaresClassifier
 from mercer.estimators.ridge.posterior import LeastSquaresRegressor
 from mercer.estimators.ridge.validated import GivenLabels, GivenValues, ValidatedLeastSquares, Validation, by_scorer
+from mercer.points.validate import squarable
 from mercer.schemas import Array, Schema, Size
 from mercer.select import Scorer, accuracy, negative_squares, r2
 
@@ -147,7 +148,7 @@ class KernelRidgeCV(LeastSquaresRegressor, ValidatedLeastSquares):
             wᵢ ≥ 0: a row of weight 2 counts as two rows, a row of weight 0 as none.
         """
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True)
-        y = np.asarray(y, np.float64)
+        y = squarable(type(self).__name__, y, whole=True)
         folds, weights = self._folds(X, y), self._weights(sample_weight, X)
         present, absent = self._absent(X, np.ones(len(y), bool) if weights is None else weights > 0)
         X, Y, weights, folds = self._present(X, y.reshape(len(y), -1), weights, folds)
