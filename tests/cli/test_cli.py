@@ -128,7 +128,7 @@ def test_evaluate(folder, tmp_path):
     frame.to_csv(tmp_path / "k.csv", index=False)
     done = mercer("evaluate", folder / "kind.mercer", tmp_path / "k.csv", "--target", "sort")
     assert "accuracy" in done.stdout
-    assert "does not know the class free" in done.stdout
+    assert "does not know the class free: its classes are cheap, dear" in done.stdout
     assert mercer("evaluate", folder / "kind.mercer", tmp_path / "k.csv").exit_code == 2
 
 

@@ -346,6 +346,7 @@ def evaluate(
 ) -> None:
     """Score a model on a table that has the target column."""
     from mercer.cli import predicting
+    from mercer.cli.columns import listed
     from mercer.cli.output import results, show
 
     fitted = predicting.loaded(model, memory)
@@ -362,7 +363,9 @@ def evaluate(
     dummy = "most frequent class" if fitted.task == "classification" else "mean"
     lines = [f"mercer    {found.score}", f"guessing  {found.guessing}  (the {dummy} of these very rows)"]
     if found.unknown:
-        lines.append(f"the model does not know the class{'es' * (len(found.unknown) > 1)} {', '.join(found.unknown)}")
+        unknown, known = ", ".join(found.unknown), listed([str(one) for one in fitted.classes_])
+        of = f"class{'es' * (len(found.unknown) > 1)}"
+        lines.append(f"the model does not know the {of} {unknown}: its classes are {known}")
     show.section(f"{counted(len(column), 'row')} of {rows.path}", lines)
     show.show_confusion(found.confusion)
 

@@ -157,12 +157,13 @@ def prepare(
     chosen = chosen_columns(table.path, table.frame, columns, drop, name, text, rest.frame)
     notes = rest.notes if whole is None else _of_the_sample(table.notes, rest.notes)
     rest = replace(rest, frame=rest.frame[chosen.names], notes=notes)
-    found, why = infer_task(column, task)
+    as_written = _as_labels(column, table.written.get(name))
+    found, why = infer_task(column, task, as_written)
     if len(column) < FEWEST:
         given = f"{counted(len(column), 'row')} with a target"
         raise InvalidInput(message(table.path, given, f"give {FEWEST} or more"))
     if found == "classification":
-        column = _as_labels(column, table.written.get(name))
+        column = as_written
     y = as_target(table.path, column, found)
     held = holdout_rows(y, found, seed) if holdout else np.zeros(len(y), bool)
     encoder = fitted_encoder(rest, rest.frame[~held], columns is not None, text)
@@ -190,8 +191,8 @@ def labels(target: str | None) -> tuple[str, ...]:
 
 
 def _as_labels(column: Any, written: Any) -> Any:
-    """The target as it is written if labels begin with 0, which numbers would lose."""
-    if written is None or not written.str.fullmatch(r"0\d+").any():
+    """The target as it is written if labels begin with 0 or have many digits, which numbers would lose."""
+    if written is None or not written.str.fullmatch(r"0\d+|\d{16,}").any():
         return column
     return written.loc[column.index]
 

@@ -22,7 +22,7 @@ from mercer.numerals import counted
 from mercer.points import ahead, parse_memory
 from mercer.tables.columns import as_text
 from mercer.tables.reader import COLUMNAR
-from mercer.tables.targets import Task
+from mercer.tables.targets import Task, target_numbers
 
 __all__ = [
     "Evaluation",
@@ -245,10 +245,8 @@ def comparable(name: str, column: Any, predicted: NDArray[Any], task: Task) -> t
     """The target and the predictions in one type: classes as text, or numbers."""
     if task == "classification":
         return as_text(column)[0].astype(str), np.array([str(one) for one in predicted])
-    import pandas as pd
-
-    values = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    values = target_numbers(column)
     if np.isnan(values).any():
         given = "the target has values that are not numbers, and the model is a regression"
-        raise InvalidInput(message(name, given, "mend these rows"))
+        raise InvalidInput(message(name, given, "mend these rows; write dates as 2024-03-31"))
     return values, predicted

@@ -27,6 +27,8 @@ MISSING = ("?",)
 _LOOK = 50
 _TABLE = 5
 """Lines that are a table if a delimiter divides all of them alike, although the first one has spaces in its fields."""
+_WORD = re.compile(r'(?<!\S)"[^"]*(?:""[^"]*)*"(?!\S)|\S+')
+"""A field between spaces, which may be quoted and hold spaces."""
 _IDENTIFIER = r"0\d+|\d{16,}"
 _TOLD = re.compile(r"sep=([,;\t|])\n")
 COLUMN = 3000
@@ -101,7 +103,7 @@ def parse_delimited(
         delimiter, text = told[1], text[told.end() :]
     delimiter = delimiter or _delimiter(text)
     if delimiter == " ":
-        text = "\n".join(" ".join(line.split()) for line in text.splitlines())
+        text = "\n".join(" ".join(_words(line)) for line in text.splitlines())
     names, bare = _checked_header(text, delimiter, name, parse_memory(memory))
     read = partial(_read, text, sep=delimiter, names=names, header=None if bare else 0)
     try:
@@ -200,6 +202,8 @@ def _delimiter(text: str) -> str:
         alike = times >= 0.7 * len(counts) or (len(counts) < 4 and counts[0] == usual)
         if usual > 1 and alike and (counts[0] > 1, usual) > most:
             best, most = delimiter, (counts[0] > 1, usual)
+    if not most[0] and any('"' in line for line in lines) and _alike(lines, " "):
+        best = " "  # what else splits the rows, but not the header, is in quotes
     if best == ",":
         best = next((other for other in ";\t|" if _all_numbers(_split(lines, other))), best)
     return best if best is not None else _of_the_header(lines)
@@ -217,9 +221,18 @@ def _all_numbers(rows: list[list[str]]) -> bool:
     return len(widths) == 1 and widths.pop() > 1 and all(is_number(one, commas=True) for row in rows for one in row)
 
 
+def _words(line: str) -> list[str]:
+    """The fields between spaces, with their quotes.
+
+    >>> _words('1  "far  away" 2')
+    ['1', '"far  away"', '2']
+    """
+    return _WORD.findall(line) if '"' in line else line.split()
+
+
 def _split(lines: list[str], delimiter: str) -> list[list[str]]:
     if delimiter == " ":
-        return [line.split() for line in lines]
+        return [_words(line) for line in lines]
     try:
         with _long_fields():
             return [row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if row]
@@ -268,13 +281,10 @@ def _checked_rows(text: str, delimiter: str, width: int, name: str) -> int:
         given = f"line {line} has {counted(found, 'field')} and the first line has {width}, "
         given += f"split by {DELIMITERS[delimiter]}s"
         given += f", and {counted(len(ragged) - 1, 'more line')} of another length" if ragged[1:] else ""
-        raise InvalidInput(
-            message(
-                name,
-                given,
-                "give every row the same number of fields; quote fields that hold a " + DELIMITERS[delimiter],
-            )
-        )
+        do = f"give every row the same number of fields; quote fields that hold a {DELIMITERS[delimiter]}"
+        if (usual, times) == (width + 1, rows - 1):
+            do += "; if the first fields are names of rows, as R writes them, give them a name in the first line"
+        raise InvalidInput(message(name, given, do))
     return rows
 
 

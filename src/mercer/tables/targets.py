@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.numerals import counted
-from mercer.tables.columns import MOSTLY_NUMBERS, as_text
+from mercer.tables.columns import MOSTLY_NUMBERS, as_numbers, as_text
 from mercer.tables.numbers import LARGEST
+from mercer.tables.texts import ISO, date_form
 
-__all__ = ["Task", "as_target", "holdout_rows", "infer_task", "random_folds", "stratified_order"]
+__all__ = [
+    "Task", "as_target", "holdout_rows", "infer_task", "random_folds", "stratified_order", "target_numbers",
+]  # fmt: skip
 
 Task = Literal["regression", "classification"]
 FEW = 20
@@ -22,15 +25,15 @@ AS_CLASSES = ", taken as classes; --task regression takes them as numbers"
 AS_NUMBERS = ", taken as numbers; --task classification takes them as classes"
 
 
-def infer_task(target: Any, given: str = "auto") -> tuple[Task, str]:
-    """The task and the reason for it.
+def infer_task(target: Any, given: str = "auto", labels: Any = None) -> tuple[Task, str]:
+    """The task and the reason for it. `labels` are the target as it is written, if that makes other classes: 01 and 1.
 
     >>> import pandas as pd
     >>> infer_task(pd.Series([0, 1, 1, 0]))
     ('classification', 'the target has 2 values, taken as classes; --task regression takes them as numbers')
     """
     if given == "regression":
-        return "regression", "as requested"
+        return "regression", "as requested" + (", of dates as days since 1970" if _date_form(target) else "")
     if given == "classification":
         return "classification", "as requested"
     if given != "auto":
@@ -39,14 +42,13 @@ def infer_task(target: Any, given: str = "auto") -> tuple[Task, str]:
         if _is_nearly_numbers(target):
             return "regression", "the target is numbers, nearly all of it"
         return "classification", "the target is text or true and false"
-    values = target.to_numpy(np.float64)
-    distinct = np.unique(values)
-    if len(distinct) <= 2:
-        return "classification", f"the target has {counted(len(distinct), 'value')}{AS_CLASSES}"
-    if len(distinct) <= min(FEW, len(values) // 5) and (distinct % 1 == 0).all():
-        return "classification", f"the target is whole numbers of {counted(len(distinct), 'value')}{AS_CLASSES}"
-    if len(distinct) <= min(MOST_CLASSES, len(values) / 2) and (distinct % 1 == 0).all():
-        return "regression", f"the target is whole numbers of {counted(len(distinct), 'value')}{AS_NUMBERS}"
+    whole, distinct = _is_whole(target), (target if labels is None else labels).nunique()
+    if distinct <= 2:
+        return "classification", f"the target has {counted(distinct, 'value')}{AS_CLASSES}"
+    if distinct <= min(FEW, len(target) // 5) and whole:
+        return "classification", f"the target is whole numbers of {counted(distinct, 'value')}{AS_CLASSES}"
+    if distinct <= min(MOST_CLASSES, len(target) / 2) and whole:
+        return "regression", f"the target is whole numbers of {counted(distinct, 'value')}{AS_NUMBERS}"
     return "regression", "the target is numbers of many values"
 
 
@@ -54,8 +56,8 @@ def as_target(name: str, target: Any, task: Task) -> NDArray[Any]:
     """The values: float64 for a regression, integers or text for classes."""
     if task == "regression":
         return _numbers(name, target)
-    if _is_number(target) and (target.to_numpy(np.float64) % 1 == 0).all():
-        classes = target.to_numpy(np.float64).astype(np.int64)
+    if _is_number(target) and _is_whole(target) and target.min() >= -(2**63) and target.max() < 2**63:
+        classes = target.to_numpy().astype(np.int64)  # not by way of float64, which merges integers beyond 2^53
     else:
         classes = as_text(target)[0].astype(str)
     count = len(np.unique(classes))
@@ -69,16 +71,42 @@ def as_target(name: str, target: Any, task: Task) -> NDArray[Any]:
     return classes
 
 
-def _numbers(name: str, target: Any) -> NDArray[np.float64]:
+def target_numbers(target: Any) -> NDArray[np.float64]:
+    """The target as numbers, with NaN for other values. Dates are days since 1970, as those to predict from are.
+
+    >>> import pandas as pd
+    >>> target_numbers(pd.Series(["1970-01-02", "1970-02-01"])), target_numbers(pd.Series(["1.5", "x"]))
+    (array([ 1., 31.]), array([1.5, nan]))
+    """
     import pandas as pd
 
-    values = pd.to_numeric(target, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    form = _date_form(target)
+    if form or target.dtype.kind == "m":
+        return as_numbers(target, form)
+    return np.asarray(pd.to_numeric(target, errors="coerce").to_numpy(np.float64, na_value=np.nan))
+
+
+def _date_form(target: Any) -> str:
+    """The form of dates, also of those that are texts; "" if the target is something else."""
+    import pandas as pd
+
+    if target.dtype.kind in "biufcmM":
+        return ISO if target.dtype.kind == "M" else ""
+    # Digits such as 20240331 are numbers first, as in the columns to predict from.
+    are_numbers = pd.to_numeric(target, errors="coerce").notna().mean() >= MOSTLY_NUMBERS
+    return "" if are_numbers else date_form(as_text(target)[0])[0]
+
+
+def _numbers(name: str, target: Any) -> NDArray[np.float64]:
+    values = target_numbers(target)
     good = np.abs(values) < LARGEST
     if not good.all():
         odd, more = target[~good], int((~good).sum()) - 1
         given = f"the target has {odd.iloc[0]!r} in row {odd.index[0] + 1} (counted from 1)"
         given += (f", and {more} more," if more else ",") + " which is not a number"
         do = "correct it, or leave it empty, as rows without a target are left out; classes take --task classification"
+        doubt = date_form(as_text(target)[0])[1]
+        do = f"write dates as 2024-03-31, for {doubt}" if doubt else do
         raise InvalidInput(message(name, f"{given}, for a regression", do))
     if values.min() == values.max():
         raise InvalidInput(message(name, f"the target is {values[0]:g} in every row", "choose another target"))
@@ -93,6 +121,11 @@ def _is_nearly_numbers(target: Any) -> bool:
         return False  # numbers that pandas makes of dates are counts of units
     good = pd.to_numeric(target, errors="coerce").notna()
     return bool(good.mean() >= MOSTLY_NUMBERS and target[good].nunique() > FEW)
+
+
+def _is_whole(target: Any) -> bool:
+    """Whether all numbers of a target are integers."""
+    return bool((target.to_numpy(np.float64) % 1 == 0).all())
 
 
 def _is_number(target: Any) -> bool:

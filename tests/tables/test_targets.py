@@ -1,0 +1,68 @@
+"""The target column: exact classes, dates as days, and the reason for the task."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pd = pytest.importorskip("pandas")
+
+from mercer.errors import InvalidInput  # noqa: E402
+from mercer.tables.targets import as_target, infer_task, target_numbers  # noqa: E402
+
+SNOWFLAKES = [1234567890123456789, 1234567890123456790, 1234567890123456999]
+
+
+@pytest.mark.parametrize("dtype", ["int64", "Int64", "uint64", "object"])
+def test_long_labels_are_kept(dtype):
+    target = pd.Series(SNOWFLAKES * 20, dtype=dtype)
+    task, why = infer_task(target)
+    assert task == "classification"
+    assert dtype == "object" or "3 values" in why
+    classes = as_target("t", target, "classification")
+    assert np.unique(classes).astype(str).tolist() == [str(one) for one in SNOWFLAKES]
+
+
+def test_labels_beyond_int64_are_kept_as_texts():
+    largest = [2**64 - 2, 2**64 - 1]
+    classes = as_target("t", pd.Series(largest * 5, dtype="uint64"), "classification")
+    assert sorted(set(classes)) == [str(one) for one in largest]
+    assert set(as_target("t", pd.Series([1e19, 2.0] * 5), "classification")) == {"1e+19", "2.0"}
+
+
+def test_the_reason_counts_the_labels_as_they_are_written():
+    target, labels = pd.Series([1, 1, 2] * 10), pd.Series(["01", "1", "2"] * 10)
+    assert infer_task(target, "auto", labels)[1].startswith("the target is whole numbers of 3 values, taken as classes")
+    assert infer_task(target)[1].startswith("the target has 2 values")
+
+
+DAYS = [19782.0, 19783.5, 19813.0]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_dates_are_days_since_1970_in_any_unit(unit):
+    dates = pd.Series(np.array(["2024-02-29T00", "2024-03-01T12", "2024-03-31T00"], f"M8[{unit}]"))
+    assert as_target("t", dates, "regression").tolist() == DAYS
+    assert as_target("t", dates.dt.tz_localize("UTC"), "regression").tolist() == DAYS
+    assert as_target("t", dates - pd.Timestamp("1970-01-01"), "regression").tolist() == DAYS
+    assert infer_task(dates, "regression") == ("regression", "as requested, of dates as days since 1970")
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [["2024-02-29", "2024-03-01T12:00", "2024-03-31"], ["29.02.2024 00:00", "01.03.2024 12:00", "31.03.2024 00:00"]],
+)
+def test_dates_that_are_texts_are_days_since_1970(dates):
+    assert as_target("t", pd.Series(dates), "regression").tolist() == DAYS
+
+
+def test_digits_are_numbers_before_they_are_dates():
+    assert target_numbers(pd.Series(["20240331", "20240401"])).tolist() == [20240331, 20240401]
+    assert infer_task(pd.Series(["20240331", "20240401"]), "regression")[1] == "as requested"
+
+
+def test_dates_in_doubt_and_words_are_refused():
+    with pytest.raises(InvalidInput, match=r"write dates as 2024-03-31, for '3/4/2024' can be 2024-04-03 or"):
+        as_target("t", pd.Series(["3/4/2024", "5/6/2024"]), "regression")
+    with pytest.raises(InvalidInput, match=r"'soon' in row 31 .*is not a number"):
+        as_target("t", pd.Series(["2024-02-29", "2024-03-01"] * 15 + ["soon"]), "regression")
