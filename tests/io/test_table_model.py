@@ -95,6 +95,9 @@ def test_scores_and_explanations(frame):
     assert model.score(frame, y) == pytest.approx(expected)
     assert model.score(frame.assign(y=y)) == pytest.approx(expected)
     assert model.score(Table(frame.assign(y=y), "a.csv")) == pytest.approx(expected)
+    dates = pd.to_datetime(y, unit="D")
+    for one in (dates, dates.astype("datetime64[ms]"), dates.strftime("%Y-%m-%d")):
+        assert model.score(frame, one) == pytest.approx(expected), "dates are days since 1970"
     with pytest.raises(InvalidInput, match="no column 'y'"):
         model.score(frame)
     found = explain(model, frame[:3])

@@ -23,6 +23,7 @@ from mercer.tables.columns import as_text
 from mercer.tables.encoder import TableEncoder
 from mercer.tables.reader import Table
 from mercer.tables.sequences import SequenceEncoder
+from mercer.tables.targets import target_numbers
 
 __all__ = ["TableModel"]
 
@@ -208,6 +209,7 @@ class TableModel(Atomic, BaseEstimator):
 
         Classes are compared by name, as on the command line.
         """
+        import pandas as pd
         from sklearn.metrics import accuracy_score, r2_score
 
         predicted = self.predict(frame)
@@ -217,7 +219,7 @@ class TableModel(Atomic, BaseEstimator):
             raise InvalidInput(message("TableModel.score", given, "give y"))
         y = table[self.target] if y is None else y
         if self.task == "regression":
-            return float(r2_score(np.asarray(y, np.float64), predicted, sample_weight=sample_weight))
+            return float(r2_score(target_numbers(pd.Series(y)), predicted, sample_weight=sample_weight))
         names, told = (as_text(one)[0].astype(str) for one in (y, predicted))
         return float(accuracy_score(names, told, sample_weight=sample_weight))
 
