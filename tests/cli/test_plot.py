@@ -14,8 +14,11 @@ pytest.importorskip("safetensors")
 pytest.importorskip("matplotlib")
 testing = pytest.importorskip("typer.testing")
 
+from matplotlib.colors import to_rgba  # noqa: E402
+
 from mercer.cli import app as commands  # noqa: E402
 from mercer.cli.output import plotting  # noqa: E402
+from mercer.plots.drawing.style import POSITIVE  # noqa: E402
 
 
 def run(folder, text, status=0):
@@ -142,6 +145,96 @@ def test_other_pictures_and_files(folder):
         done = run(folder, f"plot {one} --out q.{ending}")
         assert "written to" in done.stdout
         assert (folder / f"q.{ending}").read_bytes().startswith(start)
+
+
+def read(text):
+    """A text as it is drawn, which must be no formula."""
+    drawn, formula = text._preprocess_math(text.get_text())
+    assert not formula
+    return drawn
+
+
+@pytest.fixture(scope="module")
+def dollars(tmp_path_factory):
+    """Models whose columns, targets and classes have dollars in their names."""
+    folder = tmp_path_factory.mktemp("dollars")
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    frame = pd.DataFrame({r"$\frac{$": x[:, 0], "$b$": x[:, 1], "price_$_$": x[:, 0]})
+    frame["$t$"] = np.where(x[:, 0] > 0, "$0k_to_$5k", "$5k_to_$10k")
+    frame.to_csv(folder / "t.csv", index=False)
+    given = "--kernel gaussian(gamma=0.5) --alpha 0.1 --out"
+    run(folder, rf"fit t.csv --target $t$ --columns $\frac{{$,$b$ {given} kind")
+    run(folder, rf"fit t.csv --target price_$_$ --columns $\frac{{$ {given} price")
+    return folder
+
+
+def test_dollars_of_a_confusion_are_no_formulas(dollars, monkeypatch):
+    ax = drawn(monkeypatch, dollars, "plot kind t.csv --kind confusion --out p.png", "confusion")
+    assert [read(text) for text in ax.get_yticklabels()] == ["$0k_to_$5k", "$5k_to_$10k"]
+    assert read(ax.figure._suptitle) == "$t$: confusion"
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "names"),
+    [
+        ("kind", "surface", [r"$\frac{$, as encoded", "$b$, as encoded"]),
+        ("price", "posterior", [r"$\frac{$, as encoded", "price_$_$"]),
+    ],
+)
+def test_dollars_of_axes_are_no_formulas(dollars, monkeypatch, model, kind, names):
+    ax = drawn(monkeypatch, dollars, f"plot {model} t.csv --out p.png", kind)
+    assert [read(ax.xaxis.label), read(ax.yaxis.label)] == names
+
+
+def test_dollars_of_notes_are_no_formulas(monkeypatch):
+    y, note = np.arange(5.0), r"5 of 50 rows have no $\frac{$ and were left out"
+    monkeypatch.setattr(plotting, "_compared", lambda *_: (y, y + 1, [note]))
+    (said,) = plotting._residuals(None, None, None).ax_.texts
+    assert read(said) == note
+
+
+def test_long_names_leave_room_for_the_confusion(monkeypatch):
+    names = np.array([f"the_class_with_{'o' * 40}_number_{place}" for place in range(3)])
+    monkeypatch.setattr(plotting, "_compared", lambda *_: (names, names, []))
+    display = plotting._confusion(None, None, None)
+    words = [f"the_class_wi…oo_number_{place}" for place in range(3)]
+    assert [read(text) for text in display.ax_.get_xticklabels()] == words
+    display.figure_.draw_without_rendering()
+    assert display.ax_.get_window_extent().width > 0.4 * display.figure_.bbox.width
+
+
+def test_the_notes_of_a_confusion_are_below_it(monkeypatch):
+    y = np.array(["$a$", "b"])
+    notes = ["5 of 50 rows have no $t$ and were left out", "all rows are rows of the fit: " + "give others " * 10]
+    monkeypatch.setattr(plotting, "_compared", lambda *_: (y, y, notes))
+    display = plotting._confusion(None, None, None)
+    assert display.notes_ == notes
+    said = display.figure_._supxlabel
+    assert read(said).split() == " ".join(notes).split()
+    display.figure_.draw_without_rendering()
+    box, page = said.get_window_extent(), display.figure_.bbox
+    assert page.x0 <= box.x0 < box.x1 <= page.x1
+    assert box.y1 <= display.ax_.get_tightbbox().y0
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "names"),
+    [("kind2", "", ["pos"]), ("price2", "--target kind", ["pos"]), ("price2", "", None), ("oneclass2", "", None)],
+)
+def test_a_surface_has_the_rows_of_the_table(folder, monkeypatch, model, options, names):
+    frame = pd.read_csv(folder / "t.csv").query("kind == 'pos'").head(7)
+    frame.to_csv(folder / "seven.csv", index=False)
+    ax = drawn(monkeypatch, folder, f"plot {model} seven.csv --out p.png {options}", "surface")
+    rows = [one for one in ax.collections if len(one.get_offsets()) == 7]
+    assert len(rows) == 1
+    assert not any(1 < len(one.get_offsets()) != 7 for one in ax.collections)
+    if names is not None:
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == names
+    if model == "price2" and names is None:
+        assert np.allclose(rows[0].get_array(), frame["price"])
+        assert "price" in [one.get_ylabel() for one in ax.figure.axes]
+    if model == "kind2":
+        assert np.allclose(rows[0].get_facecolor()[0], to_rgba(POSITIVE))  # as the side of its class is
 
 
 @pytest.mark.parametrize("classes", [2, 18, 60])

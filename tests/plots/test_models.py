@@ -22,6 +22,7 @@ from mercer.errors import InvalidInput  # noqa: E402
 from mercer.plots import (  # noqa: E402
     ComponentsDisplay,
     DecisionSurfaceDisplay,
+    ExplanationDisplay,
     PosteriorDisplay,
     ScoresDisplay,
     VariancesDisplay,
@@ -104,6 +105,31 @@ def test_a_model_without_coefficients_has_its_rows_by_class():
     display = DecisionSurfaceDisplay.from_estimator(LogisticRegression().fit(X, y), X, y)
     assert display.points_ is None
     assert [len(one.get_offsets()) for one in display.rows_] == [60, 60]
+
+
+def test_rows_without_their_coefficients_are_coloured_by_their_targets():
+    model = mercer.KernelRidge("gaussian(gamma=1.0)").fit(X, X[:, 0])
+    target = pd.Series(X[:, 0], name="cost in $ or $")
+    display = DecisionSurfaceDisplay.from_estimator(model, X, target, points=False)
+    assert display.points_ is None
+    assert np.array_equal(display.rows_[0].get_array(), X[:, 0])
+    assert display.figure_.axes[-1].get_ylabel() == r"cost in \$ or \$"
+    display = DecisionSurfaceDisplay.from_estimator(model, X, [f"class {i}" for i in range(len(X))], points=False)
+    assert display.notes_ == ["120 classes, too many to tell apart"]
+
+
+def test_a_class_has_its_colour_where_the_other_is_missing():
+    model = mercer.SVC(kernel="gaussian(gamma=2.0)").fit(X, np.where(y == 1, "right", "left"))
+    only = DecisionSurfaceDisplay.from_estimator(model, X[y == 1], ["right"] * 60, points=False)
+    assert only.rows_[0].get_facecolor()[0].tolist() == list(to_rgba(POSITIVE))
+
+
+def test_dollars_of_classes_are_no_formulas():
+    names = np.array(["$a$", "$b$", "$c$"])[IRIS.target]
+    model = mercer.KernelRidgeClassifier("gaussian(gamma=0.2)").fit(IRIS.data, names)
+    display = DecisionSurfaceDisplay.from_estimator(model, IRIS.data, output=1, side=5)
+    assert display.figure_.axes[-1].get_ylabel() == r"f of \$b\$"
+    assert ExplanationDisplay.from_estimator(model, IRIS.data[:1], output=1).ax_.get_title().startswith(r"f[\$b\$](x)")
 
 
 def test_names_of_columns_and_sparse_rows():

@@ -22,6 +22,8 @@ from sklearn.preprocessing import StandardScaler
 pytest.importorskip("matplotlib")
 pytest.importorskip("jinja2")
 
+from matplotlib.text import Text
+
 import mercer
 from mercer.errors import InvalidInput
 from mercer.kernels import Linear, Matern
@@ -168,6 +170,45 @@ def test_intervals_hold_what_they_say():
         one = scores(y, predicted, None, classes=True)[0]
         held += one.low <= 0.8 <= one.high
     assert 88 <= held <= 99
+
+
+def test_no_error_among_few_rows_has_an_interval():
+    """0.715 is the end of the exact interval of 11 hits of 11; a rare class leaves the others more room."""
+    y = np.repeat(["a", "b"], [5, 6])
+    for hits in (y, np.where(y == "a", "b", "a")):
+        found = scores(y, hits, np.where(hits == "a", -1.0, 1.0), classes=True)
+        wide = [one.high - one.low for one in found]
+        assert np.allclose(wide, 1 - 0.715, atol=0.003)
+        assert all(0 <= one.low <= one.value <= one.high <= 1 for one in found)
+    rare = np.repeat(["a", "b"], [1, 100])
+    accuracy, balanced = scores(rare, rare, None, classes=True)
+    assert balanced.low < 0.5 < 0.9 < accuracy.low
+
+
+@pytest.mark.parametrize("rows", [11, 199, 200])
+def test_few_rows_are_said_to_have_wide_intervals(rows, tmp_path):
+    X = np.arange(rows, dtype=float)[:, None]
+    y = np.where(X[:, 0] < rows / 2, "a", "b")
+    page = Page(write(mercer.SVC().fit(X, y), tmp_path / "r.html", X, y))
+    said = f"the scores are of {rows} rows, fewer than 200: their intervals are wide"
+    assert (said in page.words) == (rows < 200)
+
+
+def test_long_names_leave_room_for_what_bars_show(monkeypatch):
+    monkeypatch.setattr(figures, "_picture", lambda figure, *_: figure)
+    label = "rows of the first class predicted as the second"
+    figure = figures.bars(["a long name of a class, really"] * 3, np.arange(3.0), None, "Mistakes", label)
+    figure.draw_without_rendering()
+    (text,) = (one for one in figure.findobj(Text) if one.get_text() == label)
+    box = text.get_window_extent()
+    assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
+
+
+def test_dollars_of_mistakes_are_drawn_as_they_are(tmp_path):
+    y = np.array([f"${place}k_to_$" for place in range(30)])
+    picture = figures.confusion(y, np.roll(y, 1))
+    assert "$0k_to_$ as $29k_to_$" in picture.svg
+    assert "\\$" not in picture.svg
 
 
 def test_text_from_data_is_escaped(tmp_path):

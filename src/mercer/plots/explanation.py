@@ -9,7 +9,7 @@ import numpy as np
 from mercer.errors import InvalidInput, message
 from mercer.estimators import explain
 from mercer.plots.drawing.display import Display
-from mercer.plots.drawing.style import FAINT, INK, NEGATIVE, POSITIVE
+from mercer.plots.drawing.style import FAINT, INK, NEGATIVE, POSITIVE, plain
 from mercer.points import points_of, take
 
 __all__ = ["ExplanationDisplay"]
@@ -100,7 +100,7 @@ class ExplanationDisplay(Display):
         ax.axvline(0, color=INK, linewidth=0.8)
         ax.set_yticks(place, names)
         ax.invert_yaxis()
-        name = f"f[{found.output}]" if found.output else "f"
+        name = f"f[{plain(found.output)}]" if found.output else "f"
         ax.set_xlabel("$α_j\\,k(x, x_j)$")
         ax.set_title(f"{name}(x) = {found.prediction[row]:.4g}", fontsize="medium")
         self._note(ax, *self.notes)

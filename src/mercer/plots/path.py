@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
 from mercer.plots.drawing.display import Display, clear_legend, places_drawn
-from mercer.plots.drawing.style import INK, colour, marker
+from mercer.plots.drawing.style import INK, colour, marker, plain
 
 __all__ = ["RegularizationPathDisplay"]
 
@@ -189,7 +189,7 @@ class RegularizationPathDisplay(Display):
         of = np.flatnonzero([one == name for one in self.names])
         of = of[np.argsort(self.values[of], kind="stable")]
         at, scores = self.values[of], sign * self.scores[of]
-        (line,) = ax.plot(at, scores, color=colour(place), marker=marker(place), markersize=4, label=name)
+        (line,) = ax.plot(at, scores, color=colour(place), marker=marker(place), markersize=4, label=plain(name))
         if self.std is not None:
             ax.fill_between(at, scores - self.std[of], scores + self.std[of], color=colour(place), alpha=0.15, lw=0)
         return line

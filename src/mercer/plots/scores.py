@@ -16,6 +16,7 @@ from mercer.plots.drawing.display import (
     Display,
     drawn_of,
     name_classes,
+    name_of,
     one_for_each,
     places_drawn,
     sortable,
@@ -116,7 +117,7 @@ class ScoresDisplay(Display):
             titles=[title(estimator, place) for place in places],
             rows=drawn,
             notes=[drawn_of(len(drawn), n)],
-            y_name=_name(y),
+            y_name=name_of(y),
         ).plot(ax)
 
     @classmethod
@@ -128,7 +129,7 @@ class ScoresDisplay(Display):
         labels = None if y is None else one_for_each(y, len(table), cls.__name__)[drawn]
         titles = [f"component {place + 1}" for place in range(table.shape[1])]
         notes = [drawn_of(len(drawn), len(table))]
-        return cls(table[drawn], y=labels, titles=titles, rows=drawn, notes=notes, y_name=_name(y)).plot(ax)
+        return cls(table[drawn], y=labels, titles=titles, rows=drawn, notes=notes, y_name=name_of(y)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw, in these axes or in new ones."""
@@ -170,7 +171,3 @@ class ScoresDisplay(Display):
             found.append(ax.scatter(*(axis[y == label] for axis in at), **one))
         name_classes(ax, len(labels), markerscale=1.4, loc="upper left" if len(at) == 3 else "best")
         return found, ""
-
-
-def _name(y: Any) -> str:
-    return str(name) if (name := getattr(y, "name", None)) is not None else "y"

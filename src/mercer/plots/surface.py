@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.ticker import MaxNLocator
+from sklearn.base import is_classifier
 
 from mercer.errors import InvalidInput, message
 from mercer.plots.drawing.display import (
@@ -15,6 +16,7 @@ from mercer.plots.drawing.display import (
     Display,
     drawn_of,
     name_classes,
+    name_of,
     named_columns,
     numbers,
     one_for_each,
@@ -28,12 +30,14 @@ from mercer.plots.drawing.style import (
     INK,
     NEGATIVE,
     POSITIVE,
+    SEQUENTIAL,
     SHADES,
     as_signs,
     colour,
     discs,
     in_legend,
     marker,
+    plain,
     tints,
 )
 from mercer.points import count
@@ -66,6 +70,10 @@ class DecisionSurfaceDisplay(Display):
         Whether f = 0 divides the plane.
     name : str
         Of f.
+    y_name : str
+        What the scale of targets that are numbers is called.
+    known : sequence
+        The classes of the model, which have the first colours; by default those of `response`.
     column_names : sequence of str, optional
     notes : sequence of str
         What the picture says in its corner.
@@ -77,7 +85,7 @@ class DecisionSurfaceDisplay(Display):
     boundary_ : QuadContourSet, list of QuadContourSet, or None
         f = 0, or the border of each class.
     rows_ : list of PathCollection
-        The rows: all as dots, or a collection for each class.
+        The rows: all as dots, coloured by their numbers if they have some, or a collection for each class.
     points_ : PathCollection or None
         The xⱼ with α ≠ 0.
     ax_, figure_, notes_
@@ -111,6 +119,8 @@ class DecisionSurfaceDisplay(Display):
         classes: Sequence[Any] = (),
         signed: bool = True,
         name: str = "f(x)",
+        y_name: str = "y",
+        known: Sequence[Any] = (),
         column_names: Sequence[str] | None = None,
         notes: Sequence[str] = (),
     ) -> None:
@@ -123,6 +133,8 @@ class DecisionSurfaceDisplay(Display):
         self.classes = classes
         self.signed = signed
         self.name = name
+        self.y_name = y_name
+        self.known = known or classes
         self.column_names = column_names
         self.notes = notes
 
@@ -136,6 +148,7 @@ class DecisionSurfaceDisplay(Display):
         columns: Sequence[int] = (0, 1),
         output: int | None = None,
         side: int = SIDE,
+        points: bool = True,
         ax: Any = None,
     ) -> Self:
         """Compute f on the plane that shows the rows of X, and draw.
@@ -147,7 +160,7 @@ class DecisionSurfaceDisplay(Display):
         X : array-like or CSR matrix of shape (n, d)
             Rows to show, such as those of the fit; of more than 3000 as many are drawn.
         y : array-like of shape (n,), optional
-            Their classes, shown if the output has no αⱼ.
+            Their classes or numbers, shown if no xⱼ are drawn; a pandas Series gives the scale of numbers its name.
         columns : (int, int)
             Which two vary; the others stay at their medians.
         output : int, optional
@@ -155,6 +168,8 @@ class DecisionSurfaceDisplay(Display):
             largest f where there are more than two.
         side : int
             f is computed at side² places.
+        points : bool
+            Draw the xⱼ if the output has αⱼ; otherwise the rows alone.
         ax : Axes, optional
 
         Returns
@@ -174,7 +189,7 @@ class DecisionSurfaceDisplay(Display):
         if not np.all(np.isfinite(response)):
             given = f"{found.name} of {type(estimator).__name__}, which is not finite on all of the plane"
             raise InvalidInput(message(cls.__name__, given, "standardise the columns, or show fewer rows"))
-        points, alpha = (None, None) if found.classes else expansion_points(estimator, found, rows) or (None, None)
+        at, alpha = (None, None) if found.classes else expansion_points(estimator, found, rows) or (None, None)
         if alpha is not None:  # where terms cancel, the signs of what rounding leaves say nothing
             response = np.where(np.abs(response) > 8 * np.finfo(float).eps * np.abs(alpha).sum(), response, 0.0)
         return cls(
@@ -182,11 +197,13 @@ class DecisionSurfaceDisplay(Display):
             response,
             rows,
             y=None if y is None else one_for_each(y, count(X), cls.__name__)[drawn],
-            points=points,
-            coefficients=alpha,
+            points=at if points else None,
+            coefficients=alpha if points else None,
             classes=found.classes,
             signed=found.signed,
-            name=found.name,
+            name=plain(found.name),
+            y_name=name_of(y),
+            known=tuple(getattr(estimator, "classes_", ())) if is_classifier(estimator) else (),
             column_names=named_columns(estimator, rows.shape[1]),
             notes=(plane.note, drawn_of(len(rows), count(X))),
         ).plot(ax)
@@ -208,7 +225,7 @@ class DecisionSurfaceDisplay(Display):
             self._draw_classes(ax)
         else:
             self._draw_surface(ax, colorbar)
-        left_out = self._draw_rows(ax) if self.points is None else self._draw_points(ax)
+        left_out = self._draw_rows(ax, colorbar) if self.points is None else self._draw_points(ax)
         i, j = self.plane.columns
         if self.column_names is not None:
             ax.set(xlabel=self.column_names[i], ylabel=self.column_names[j])
@@ -237,15 +254,22 @@ class DecisionSurfaceDisplay(Display):
             inside = ((self.response == code).astype(float) for code in codes)
             self.boundary_ = [ax.contour(a, b, one, levels=[0.5], colors=INK, linewidths=0.6) for one in inside]
 
-    def _draw_rows(self, ax: Any) -> str:
-        """The rows, by their classes where these are known and few."""
+    def _draw_rows(self, ax: Any, colorbar: bool) -> str:
+        """The rows, by their classes where these are known and few, or by their numbers; and what is left out."""
         i, j = self.plane.columns
         y = None if self.y is None else sortable(self.y)
         labels = np.asarray([]) if y is None else np.unique(y)
-        if not 0 < len(labels) <= min(MOST_NAMED, max(20, len(self.classes))):
-            self.rows_ = [ax.scatter(self.rows[:, i], self.rows[:, j], s=9, color=INK, linewidths=0)]
+        many = len(labels) > min(MOST_NAMED, max(20, len(self.known)))
+        if y is not None and _are_numbers(y, many):
+            dots = {"s": 24, "edgecolors": "white", "linewidths": 0.6, "cmap": SEQUENTIAL}
+            self.rows_ = [ax.scatter(self.rows[:, i], self.rows[:, j], c=y.astype(np.float64), **dots)]
+            if colorbar:
+                self.figure_.colorbar(self.rows_[0], ax=ax, label=plain(self.y_name))
             return ""
-        known = [str(one) for one in self.classes]
+        if many or not len(labels):
+            self.rows_ = [ax.scatter(self.rows[:, i], self.rows[:, j], s=9, color=INK, linewidths=0)]
+            return f"{len(labels)} classes, too many to tell apart" if many else ""
+        known = [str(one) for one in self.known]
         order = [*known, *(str(one) for one in labels.tolist() if str(one) not in known)]
         for label in labels.tolist():
             place, of = order.index(str(label)), y == label
@@ -274,3 +298,10 @@ class DecisionSurfaceDisplay(Display):
             ax.scatter([], [], s=40, color=shade, marker=shape, edgecolors="white", label=sign)
         ax.legend(loc="best", fontsize="small", title="area ∝ |α|", title_fontsize="small")
         return drawn_of(len(drawn), len(used), "points with α ≠ 0")
+
+
+def _are_numbers(y: np.ndarray, many: bool) -> bool:
+    """Whether colours are on a scale: there are fractions, or many whole numbers. A target that is missing has none."""
+    if y.dtype.kind not in "fiu" or not np.all(np.isfinite(y)):
+        return False
+    return many or bool(np.any(y != np.round(y)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from mercer.errors import InvalidInput, message
 from mercer.plots.drawing.display import Display
-from mercer.plots.drawing.style import DIVERGING, INK, NEGATIVE, POSITIVE, discs
+from mercer.plots.drawing.style import DIVERGING, INK, NEGATIVE, POSITIVE, discs, plain
 from mercer.validity import check_kernel
 
 __all__ = ["WitnessDisplay"]
@@ -128,4 +128,4 @@ class WitnessDisplay(Display):
             ax.set_yticks(range(len(names)), names)
         text = f"terms $z_i K_{{ij}} z_j$, whose sum is {self.witness.value:.4g}"
         ax.set_title(text if len(z) else "K, which is not symmetric", fontsize="medium")
-        self.figure_.suptitle(f"{self.kernel[:70]} is not a Mercer kernel", fontsize="medium")
+        self.figure_.suptitle(f"{plain(self.kernel[:70])} is not a Mercer kernel", fontsize="medium")

@@ -36,6 +36,8 @@ SHUFFLED, LEAST_SHUFFLED = 30_000, 200
 """Rows times columns that are permuted, five times each, and rows at least: hundreds of predictions are slow."""
 MOST_COLUMNS = 200
 LEAST_HALVED = 20
+LEAST_SCORED = 200
+"""With fewer rows the interval of an accuracy of 0.9 is wider than 0.08."""
 HALVES = " For each half of the rows the temperature of the probabilities is fitted to the other half."
 
 
@@ -90,7 +92,7 @@ def contents(
         [one for one in [*_pictures(model, X, y, predicted, decision, classes), importance] if one is not None],
         _account(report, why or _why(model)),
         influential,
-        [*report.notes, *_left_out(X)],
+        [*report.notes, *_few(len(y)), *_left_out(X)],
         [*_outdone(found[0], simpler, _last(model)), *report.warnings],
         command or _python(model),
         explained,
@@ -265,6 +267,12 @@ def _importance(model: Any, X: Any, y: NDArray[Any], classes: bool) -> figures.P
     names: Sequence[str] = [str(name) for name in points_of(frame).names or _columns(model, points.columns)]
     label = f"loss of {'accuracy' if classes else 'R²'} if the column is permuted"
     return figures.bars(names, found.importances_mean, found.importances_std, "Importance of the columns", label)
+
+
+def _few(n: int) -> list[str]:
+    """A note if the rows that are scored are few."""
+    said = f"the scores are of {counted(n, 'row')}, fewer than {LEAST_SCORED}: their intervals are wide"
+    return [said] if n < LEAST_SCORED else []
 
 
 def _left_out(X: Any) -> list[str]:

@@ -17,13 +17,15 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import roc_curve
 
 from mercer.plots.drawing.display import drawn_of, largest_drawn
-from mercer.plots.drawing.style import CLASSES, FAINT, INK, plain
+from mercer.plots.drawing.style import CLASSES, FAINT, INK, plain, shortened
 from mercer.report.scores import number
 
 __all__ = ["Picture", "bars", "calibration", "confusion", "residuals", "roc"]
 
 MOST_CLASSES = 20
 """Classes of a confusion matrix; with more, numbers can't be read."""
+LONGEST = 28
+"""Letters of a name in a picture."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ def _mistakes(y: NDArray[Any], predicted: NDArray[Any]) -> Picture | None:
     pairs, times = np.unique(np.column_stack([y, predicted])[y != predicted], axis=0, return_counts=True)
     if not len(pairs):
         return None
-    names = [f"{_short(true, 16)} as {_short(said, 16)}" for true, said in pairs]
+    half = (LONGEST - len(" as ")) // 2
+    names = [f"{shortened(true, half)} as {shortened(said, half)}" for true, said in pairs]
     return bars(names, times, None, "Most frequent mistakes", "rows of the first class predicted as the second")
 
 
@@ -123,16 +126,15 @@ def bars(names: Sequence[str], values: NDArray[Any], spread: NDArray[Any] | None
     ax.barh(at, values[order], xerr=None if spread is None else spread[order], color=CLASSES[0], ecolor=FAINT)
     ax.set_yticks(at, [_short(names[j]) for j in order])
     ax.axvline(0.0, color=FAINT, linewidth=1)
-    ax.set_xlabel(label)
+    figure.supxlabel(label, fontsize="medium")  # long names leave the axes too little room for it
     ax.locator_params(axis="x", nbins=5)  # long names leave little room for numbers
-    first = ", ".join(f"{names[j]} {values[j]:.3g}" for j in order[:3]).replace("\\$", "$")
+    first = ", ".join(f"{names[j]} {values[j]:.3g}" for j in order[:3])
     return _picture(figure, title, f"{title}, {label}. The largest: {first}.")
 
 
-def _short(name: Any, most: int = 28) -> str:
+def _short(name: Any) -> str:
     """A name for a picture, without line breaks."""
-    words = " ".join(str(name).split())
-    return plain(words if len(words) <= most else words[: most - 1] + "…")
+    return plain(shortened(name, LONGEST))
 
 
 def _figure(width: float = 4.6, height: float = 3.6) -> tuple[Figure, Any]:

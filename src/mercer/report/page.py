@@ -80,7 +80,8 @@ def write(
 
     Notes
     -----
-    Intervals are from 1000 bootstrap samples of the rows, and know nothing of how another sample of training rows would
+    The interval of an accuracy is the exact one of Clopper and Pearson; others are from 1000 bootstrap samples of the
+    rows, and without an error as wide as that of so many hits. None knows how another sample of training rows would
     have changed the model. Importance is the loss of the score if a column is permuted (some thousand rows at
     most, five times): of two columns that say the same both look unimportant.
 

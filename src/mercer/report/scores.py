@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
+from scipy.stats import binomtest, rankdata
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, RidgeCV
@@ -23,6 +23,8 @@ __all__ = ["Baseline", "Score", "accuracy", "baselines", "number", "r2", "scores
 
 Metric = Callable[[Any, Any], float]
 
+TAIL = 0.025
+"""The probability of what is beyond each end of an interval."""
 RESAMPLED = 1000
 """Bootstrap samples: their 2.5 % point then has a standard error of half a percent point of probability."""
 MOST_ROWS = 5000
@@ -35,7 +37,7 @@ LEAST_TEXTS = 20
 
 @dataclass(frozen=True)
 class Score:
-    """A metric with its 95 % interval, by the bootstrap over the rows."""
+    """A metric with its 95 % interval: the exact one of an accuracy, or by the bootstrap over the rows."""
 
     name: str
     value: float
@@ -58,18 +60,18 @@ def scores(y: NDArray[Any], predicted: NDArray[Any], decision: NDArray[Any] | No
     >>> [one.name for one in scores(np.array([1.0, 2.0]), np.array([1.0, 2.5]), None, classes=False)]
     ['R²', 'mean absolute error', 'root mean squared error']
     """
-    metrics: dict[str, Metric] = {"accuracy": accuracy, "balanced accuracy": _balanced_accuracy}
     if not classes:
-        metrics = {"R²": r2, "mean absolute error": _mae, "root mean squared error": _rmse}
+        metrics: dict[str, Metric] = {"R²": r2, "mean absolute error": _mae, "root mean squared error": _rmse}
+        return [_with_interval(name, metric, y, predicted) for name, metric in metrics.items()]
     names = np.unique(y)
+    curve = []
     if decision is not None and decision.ndim == 1 and len(names) == 2:
-        curve = [_with_interval("area under the ROC curve", _auc, y == names[1], decision)]
-    else:
-        curve = []
-    if classes:  # numbers are counted much faster than names
-        y, predicted = np.split(np.unique(np.concatenate([y, predicted]), return_inverse=True)[1], 2)
-    found = [_with_interval(name, metric, y, predicted) for name, metric in metrics.items()] + curve
-    return found
+        second = y == names[1]
+        curve = [_widened(_with_interval("area under the ROC curve", _auc, second, decision), second)]
+    # Numbers are counted much faster than names.
+    y, predicted = np.split(np.unique(np.concatenate([y, predicted]), return_inverse=True)[1], 2)
+    balanced = _widened(_with_interval("balanced accuracy", _balanced_accuracy, y, predicted), y)
+    return [_of_accuracy(y, predicted), balanced, *curve]
 
 
 def number(value: float, metric: str = "") -> str:
@@ -163,6 +165,24 @@ def _auc(y: NDArray[Any], decision: NDArray[Any]) -> float:
     return float((rankdata(decision)[y].sum() - m * (m + 1) / 2) / (m * (n - m)))
 
 
+def _of_accuracy(y: NDArray[Any], predicted: NDArray[Any]) -> Score:
+    """The accuracy with its exact interval, that of Clopper and Pearson: it has a width without an error, too."""
+    found = binomtest(int(np.count_nonzero(y == predicted)), len(y)).proportion_ci(1 - 2 * TAIL)
+    return Score("accuracy", accuracy(y, predicted), float(found.low), float(found.high))
+
+
+def _widened(score: Score, y: NDArray[Any]) -> Score:
+    """A score of 1 or 0, which all bootstrap samples have, with the exact interval of as many hits, or misses.
+
+    Classes count alike, so that a rare one leaves more open: m classes of nᵢ rows say as much as m² / Σ 1/nᵢ rows.
+    """
+    sizes = np.unique(y, return_counts=True)[1]
+    least = float(TAIL ** (np.sum(1 / sizes) / len(sizes) ** 2))
+    if score.value == 1:
+        return replace(score, low=least)
+    return replace(score, high=1 - least) if score.value == 0 else score
+
+
 def _with_interval(name: str, metric: Metric, y: NDArray[Any], predicted: NDArray[Any]) -> Score:
     """The metric, and where it is in 95 % of bootstrap samples.
 
@@ -174,6 +194,6 @@ def _with_interval(name: str, metric: Metric, y: NDArray[Any], predicted: NDArra
         rows = rng.integers(len(y), size=size)
         if not several or np.any(y[rows] != y[rows[0]]):  # one class has no ROC curve
             found.append(metric(y[rows], predicted[rows]))
-    low, high = np.nanquantile(found, [0.025, 0.975]) if found else (value, value)
+    low, high = np.nanquantile(found, [TAIL, 1 - TAIL]) if found else (value, value)
     shrink = np.sqrt(size / len(y))
     return Score(name, value, value + shrink * (float(low) - value), value + shrink * (float(high) - value))

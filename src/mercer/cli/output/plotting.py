@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,8 @@ SIDE, CELL, LARGEST, LETTER = 5.0, 0.5, 20.0, 0.12
 """Inches: the least side of a matrix of confusion, that of a class with four digits, the largest side, and a letter."""
 LINE = 0.05
 """The height of a note, of that of the axes."""
+LONGEST, NOTED = 24, 18
+"""Letters of a class at the edge of a matrix of confusion, and letters of a note below it in an inch."""
 FEW = 10
 """Classes with which the zeros of a matrix of confusion are written; with more they hide the errors."""
 
@@ -58,11 +61,14 @@ def check_picture_place(out: Path, inputs: list[Path | None]) -> None:
 
 def plot(model: TableModel, rows: Table, kind: str, target: str | None, out: Path) -> Drawn:
     """Draw, and write the picture, whole or not at all."""
+    from mercer.plots.drawing.style import plain
+
     if kind != "auto" and kind not in KINDS:
         raise InvalidInput(message("--kind", f"{kind!r}", f"choose auto, {_or(KINDS)}"))
     chosen = _suits(model, rows, target) if kind == "auto" else kind
     display = KINDS[chosen](model, rows, target)
-    display.figure_.suptitle(chosen if model.task in ("components", "clusters") else f"{model.target}: {chosen}")
+    title = chosen if model.task in ("components", "clusters") else f"{model.target}: {chosen}"
+    display.figure_.suptitle(plain(title))
     buffer = io.BytesIO()
     display.figure_.savefig(buffer, format=out.suffix.lower()[1:], dpi=DOTS, bbox_inches="tight")
     write_whole(out, buffer.getvalue(), "--out")
@@ -118,16 +124,18 @@ def _labels(model: TableModel, rows: Table, target: str | None) -> Any:
 
 def _surface(model: TableModel, rows: Table, target: str | None) -> Any:
     from mercer.plots import DecisionSurfaceDisplay
+    from mercer.plots.drawing.style import plain
 
-    X, estimator = _matrix(model, rows, "surface", 2), model.estimator
-    display = DecisionSurfaceDisplay.from_estimator(estimator, X, _labels(model, rows, target))
-    first, second = _features(model)[:2]
+    X, y = _matrix(model, rows, "surface", 2), _labels(model, rows, target)
+    display = DecisionSurfaceDisplay.from_estimator(model.estimator, X, y, points=False)
+    first, second = map(plain, _features(model)[:2])
     display.ax_.set(xlabel=f"{first}, as encoded", ylabel=f"{second}, as encoded")
     return display
 
 
 def _posterior(model: TableModel, rows: Table, target: str | None) -> Any:
     from mercer.plots import PosteriorDisplay
+    from mercer.plots.drawing.style import plain
 
     if model.task != "regression":
         raise InvalidInput(message("--kind", f"posterior of a model of {model.task}", "choose another kind, or auto"))
@@ -135,7 +143,7 @@ def _posterior(model: TableModel, rows: Table, target: str | None) -> Any:
     y = _labels(model, rows, target)
     y = None if y is None or y.dtype.kind not in "iufb" else y.to_numpy()
     display = PosteriorDisplay.from_estimator(model.estimator, X, y)
-    display.ax_.set(xlabel=f"{_features(model)[0]}, as encoded", ylabel=model.target)
+    display.ax_.set(xlabel=f"{plain(_features(model)[0])}, as encoded", ylabel=plain(model.target))
     return display
 
 
@@ -214,14 +222,19 @@ def _confusion(model: TableModel, rows: Table, target: str | None) -> Any:
     from matplotlib.figure import Figure
     from sklearn.metrics import ConfusionMatrixDisplay
 
+    from mercer.plots.drawing.style import plain, shortened
+
     y, found, notes = _compared(model, rows, target, "confusion", "classification")
     names = np.unique(np.concatenate([y, found]))
     classes = len(names)
     side = min(max(SIDE, CELL * classes), LARGEST)
-    lie = LETTER * max(len(str(name)) for name in names) < side / classes
+    words = [shortened(name, LONGEST) for name in names]
+    lie = LETTER * max(map(len, words)) < side / classes
     display = ConfusionMatrixDisplay.from_predictions(
         y,
         found,
+        labels=names,
+        display_labels=[plain(word) for word in words],
         ax=Figure(figsize=(side, side), layout="constrained").subplots(),
         include_values=CELL * classes <= LARGEST,
         colorbar=False,
@@ -232,7 +245,17 @@ def _confusion(model: TableModel, rows: Table, target: str | None) -> Any:
         for number, text in zip(display.confusion_matrix.flat, display.text_.flat, strict=True):
             text.set_visible(number > 0)
     display.notes_ = notes
+    _below(display.figure_, notes)
     return display
+
+
+def _below(figure: Any, notes: list[str]) -> None:
+    """Write the notes below a picture, whose cells would not show in its corner."""
+    from mercer.plots.drawing.style import FAINT, plain
+
+    lines = [line for note in notes for line in textwrap.wrap(note, int(NOTED * figure.get_figwidth()))]
+    if lines:
+        figure.supxlabel(plain("\n".join(lines)), fontsize="x-small", color=FAINT)
 
 
 KINDS: dict[str, Callable[[TableModel, Table, str | None], Any]] = {

@@ -24,6 +24,7 @@ __all__ = [
     "in_the_corner",
     "largest_drawn",
     "name_classes",
+    "name_of",
     "numbers",
     "places_drawn",
 ]
@@ -96,7 +97,14 @@ def in_the_corner(ax: Any, *notes: str) -> list[str]:
         box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "alpha": 0.8, "edgecolor": "none"}
         place = {"xy": (1, 0), "xycoords": "axes fraction", "xytext": (-3, 3), "textcoords": "offset points"}
         ax.annotate(
-            "\n".join(said), **place, ha="right", va="bottom", fontsize="x-small", color=FAINT, bbox=box, zorder=9
+            plain("\n".join(said)),
+            **place,
+            ha="right",
+            va="bottom",
+            fontsize="x-small",
+            color=FAINT,
+            bbox=box,
+            zorder=9,
         )
     return said
 
@@ -206,6 +214,11 @@ def sortable(labels: np.ndarray) -> np.ndarray:
 def _is_missing(value: Any) -> bool:
     """Whether a value is None, NaN, or one of pandas' values that are not equal to themselves."""
     return value is None or value is getattr(sys.modules.get("pandas"), "NA", None) or bool(value != value)
+
+
+def name_of(y: Any) -> str:
+    """What the scale of numbers is called: the name of a pandas Series, or y."""
+    return str(name) if (name := getattr(y, "name", None)) is not None else "y"
 
 
 def one_for_each(values: Any, n: int, who: str) -> np.ndarray:

@@ -27,6 +27,7 @@ __all__ = [
     "in_legend",
     "marker",
     "plain",
+    "shortened",
     "tints",
 ]
 
@@ -76,6 +77,17 @@ def plain(text: Any) -> str:
     price in \\$ or US\\$
     """
     return str(text).replace("$", "\\$")
+
+
+def shortened(text: Any, most: int) -> str:
+    """A name without line breaks, and of a long one both ends: names often differ in the last letters alone.
+
+    >>> shortened("a name", 9), shortened("the first of them", 9)
+    ('a name', 'the …them')
+    """
+    words = " ".join(str(text).split())
+    last = (most - 1) // 2
+    return words if len(words) <= most else f"{words[: most - 1 - last]}…{words[-last:]}"
 
 
 def in_legend(label: Any) -> str:

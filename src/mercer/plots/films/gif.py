@@ -19,6 +19,7 @@ from mercer.plots.drawing.style import (
     colour,
     in_legend,
     marker,
+    plain,
     tints,
 )
 from mercer.plots.films.page import BANDS, scale
@@ -50,11 +51,11 @@ def save_gif(film: Any, path: Any) -> None:
 def palette_of(film: Any) -> Any:
     """At most 256 colours: those of the surface, of points and their edges, and greys."""
     surface: Any = (DIVERGING if film.signed else SHADES).resampled(BANDS)
-    plain = [surface(place)[:3] for place in range(BANDS)] + tints(8) + [(grey / 23,) * 3 for grey in range(24)]
+    pale = [surface(place)[:3] for place in range(BANDS)] + tints(8) + [(grey / 23,) * 3 for grey in range(24)]
     inks = [to_rgb(colour(place)) for place in range(8)]
     mixed = [tuple(1 - share * (1 - part) for part in ink) for ink in inks for share in (0.25, 0.5, 0.75, 1.0)]
     image = Image.new("P", (1, 1))
-    image.putpalette([round(255 * part) for one in plain + mixed for part in one])
+    image.putpalette([round(255 * part) for one in pale + mixed for part in one])
     return image
 
 
@@ -73,7 +74,7 @@ class Drawing:
         self.dots = self._rows()
         self.discs = ax.scatter([], [], edgecolors="white", linewidths=0.5, zorder=4)
         if film.said:
-            ax.text(0.99, 0.01, "\n".join(film.said), transform=ax.transAxes, ha="right", fontsize=7, color=INK)
+            ax.text(0.99, 0.01, plain("\n".join(film.said)), transform=ax.transAxes, ha="right", fontsize=7, color=INK)
         self.show(0)
         ax.figure.set_dpi(DOTS_PER_INCH)
         ax.figure.canvas.draw()
