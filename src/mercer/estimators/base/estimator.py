@@ -220,7 +220,7 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         """The rows and the targets of a fit."""
         if y is not None:
             require_collection(y, f"{type(self).__name__}, y")
-        if options.get("y_numeric"):
+        if y is not None and options.get("y_numeric"):
             self._refuse_texts(y)
         if self._space().objects:
             return self._with_targets(self._as_objects(X), y, options)
