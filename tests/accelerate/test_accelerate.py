@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -109,6 +110,7 @@ def test_little_work_is_scikit_learns_until_importing_pays(installed, monkeypatc
     monkeypatch.setattr(work, "IMPORT", 6000 * work.RATE)
     monkeypatch.setattr(work, "FEW_ROWS", 0)
     monkeypatch.setattr(work, "_spent", 0.0)
+    monkeypatch.setattr(work, "_imported", lambda: False)
     sklearn.svm.SVC().fit(X[:10], y[:10])  # 10² values of 3 columns
     sklearn.svm.SVC().fit(X, y)  # 40²
     sklearn.svm.SVC().fit(X, y)
@@ -118,6 +120,15 @@ def test_little_work_is_scikit_learns_until_importing_pays(installed, monkeypatc
     assert [line.split()[1:5] for line in lines if line.startswith("SVC.fit") and line.split()[4] == "mercer"] == [
         ["1", "×", "in", "mercer"]
     ]
+
+
+def test_what_another_call_has_imported_costs_nothing(installed, monkeypatch):
+    monkeypatch.setattr(work, "WORTH", 1000.0)
+    monkeypatch.setattr(work, "FEW_ROWS", 0)
+    monkeypatch.setattr(work, "_spent", 0.0)
+    import_module("mercer.sklearn")
+    sklearn.svm.SVC().fit(X, y)
+    assert "pay for importing" not in accelerate.summary()
 
 
 def test_a_search_of_a_process_is_ours(installed, monkeypatch):

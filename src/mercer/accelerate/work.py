@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
@@ -38,7 +39,14 @@ def too_little(size: float) -> str:
     """Why a call of this size is scikit-learn's, or "" if it is worth it."""
     if size < WORTH:
         return "too few kernel values to be faster"
-    return "" if _spent + RATE * size >= IMPORT else "too few kernel values so far to pay for importing mercer"
+    if _imported() or _spent + RATE * size >= IMPORT:
+        return ""
+    return "too few kernel values so far to pay for importing mercer"
+
+
+def _imported() -> bool:
+    """Whether an earlier call has paid for the import."""
+    return "mercer.sklearn" in sys.modules
 
 
 def took(size: float, seconds: float) -> None:
