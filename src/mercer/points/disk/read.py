@@ -35,8 +35,8 @@ def read_points(
     ----------
     given : path, sequence of paths, or callable
         ``.npy``, ``.parquet``, ``.arrow`` or ``.feather``, ``.csv``, ``.zarr``. Several files are parts of one table,
-        in the given order; a folder stands for its Parquet files, ordered by name, and
-        numbers in names by their value. A callable returns a new iterator of arrays at each call.
+        in the given order; a folder stands for its Parquet files, ordered by name, with numbers in names by their
+        value. A callable returns a new iterator of arrays or data frames at each call.
     target : str, optional
         The column to predict. It is returned as an array and left out of the rows.
     columns : sequence of str, optional
