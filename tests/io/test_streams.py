@@ -83,7 +83,7 @@ def test_a_method_that_has_no_outputs_of_rows_is_refused(rows, tmp_path, model, 
 
 def test_labels_that_are_objects_are_no_array_on_disk(rows, tmp_path):
     model = SVC().fit(X[:50], np.where(Y[:50] > 0, "up", "down").astype(object))
-    with pytest.raises(InvalidInput, match=r"stream: o\.npy for outputs that are Python objects; give a name"):
+    with pytest.raises(InvalidInput, match=r"Python objects, which a \.npy file does not hold; give a name"):
         stream(model, rows, tmp_path / "o.npy")
     assert os.listdir(tmp_path) == ["x.npy"]
     stream(model, rows, tmp_path / "o.parquet")

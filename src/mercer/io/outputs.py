@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mercer.errors import InvalidInput, message
 from mercer.tables.raw import STANDARD_INPUT
 
-__all__ = ["check_output", "permissions", "refuse_other_kind", "write_whole"]
+__all__ = ["appearing", "check_output", "permissions", "refuse_other_kind", "write_whole"]
 
 
 def check_output(
@@ -84,8 +84,12 @@ def _same(path: Path, other: Path) -> bool:
     return os.path.realpath(path) == os.path.realpath(other)
 
 
-def write_whole(path: Path, data: bytes, who: str) -> None:
-    """Write to a temporary file in the same folder and rename it; keeps symbolic links and permissions."""
+@contextmanager
+def appearing(path: Path, who: str) -> Iterator[Path]:
+    """A new file in the same folder, which is renamed to `path` at the end; keeps symbolic links and permissions.
+
+    After a fault it is deleted, and what was there before stays.
+    """
     path = Path(os.path.realpath(path))
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
@@ -93,10 +97,8 @@ def write_whole(path: Path, data: bytes, who: str) -> None:
         given = f"the folder of {path.name} cannot be written ({error.strerror})"
         raise InvalidInput(message(who, given, "make it, or choose another")) from error
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        os.close(handle)
+        yield Path(temporary)
         os.chmod(temporary, permissions(path))
         os.replace(temporary, path)
     except OSError as error:
@@ -105,6 +107,14 @@ def write_whole(path: Path, data: bytes, who: str) -> None:
     finally:
         with suppress(OSError):
             os.unlink(temporary)
+
+
+def write_whole(path: Path, data: bytes, who: str) -> None:
+    """Write a file whole or not at all: see `appearing`."""
+    with appearing(path, who) as beside, beside.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def permissions(path: Path) -> int:

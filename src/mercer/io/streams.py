@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from mercer.errors import InvalidInput, message
-from mercer.io.outputs import check_output, permissions
+from mercer.io.outputs import appearing, check_output
 from mercer.points import DiskPoints, parse_memory
 from mercer.points.disk import named
 
@@ -137,27 +135,8 @@ def written(path: Path, name: str) -> Iterator[Write]:
     writer = WRITERS.get(path.suffix.lower())
     if writer is None:
         raise InvalidInput(message("stream", f"out={path.name!r}", f"name a file that ends in {', '.join(WRITERS)}"))
-    with _appearing(path) as beside, writer(beside, name) as write:
+    with appearing(path, "stream") as beside, writer(beside, name) as write:
         yield write
-
-
-@contextmanager
-def _appearing(path: Path) -> Iterator[Path]:
-    """A new file that is renamed to `path` at the end, and deleted after a fault; keeps links and permissions."""
-    path, beside = Path(os.path.realpath(path)), None
-    try:
-        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
-        os.close(handle)
-        yield Path(beside)
-        os.chmod(beside, permissions(path))
-        os.replace(beside, path)
-    except OSError as error:
-        given = f"{path.name} cannot be written ({error.strerror})"
-        raise InvalidInput(message("stream", given, "choose another place, or make room")) from error
-    finally:
-        with suppress(OSError):
-            if beside is not None:
-                os.unlink(beside)
 
 
 def _columns(values: Array, name: str) -> dict[str, Array]:
@@ -214,7 +193,7 @@ def _npy(path: Path, name: str) -> Iterator[Write]:
 
         def write(values: Array) -> None:
             if values.dtype.hasobject:
-                given = f"{path.name[1:].rsplit('.', 2)[0]} for outputs that are Python objects"  # as _appearing has it
+                given = "outputs that are Python objects, which a .npy file does not hold"
                 raise InvalidInput(message("stream", given, "give a name that ends in .parquet or .csv"))
             shapes.append((*values.shape, np.lib.format.dtype_to_descr(values.dtype)))
             if len(shapes) == 1:
