@@ -137,7 +137,7 @@ def test_scores_of_rows_of_the_fit_say_so(folder, tmp_path):
     others = frame.assign(size=frame["size"].fillna(9) + 0.125)
     for some, said in (
         (frame, "note: all rows are rows of the fit"),
-        (pd.concat([others[:70], frame[:80]]), "note: 80 of 150 rows are rows of the fit"),
+        (pd.concat([others[:70], frame[:80]]), "note: 53 % of the rows are rows of the fit"),
         (pd.concat([others, frame[:80]]), ""),
     ):
         some.to_csv(tmp_path / "t.csv", index=False)
@@ -146,6 +146,17 @@ def test_scores_of_rows_of_the_fit_say_so(folder, tmp_path):
         options = ("--kind", "residuals", "--out", tmp_path / "p.png")
         done = mercer("plot", folder / "price.mercer", tmp_path / "t.csv", *options)
         assert ("rows of the fit" in done.output) == bool(said)
+
+
+def test_models_that_keep_some_rows_say_so_too(folder, tmp_path):
+    given = ("--target", "price", "--kernel", "linear", "--alpha", "1e-4", "--method", "svm", "--out", tmp_path / "m")
+    assert mercer("fit", folder / "houses.csv", *given).exit_code == 0
+    assert len(load(tmp_path / "m").estimator.X_fit_) < 160
+    assert "note: all rows are rows of the fit" in mercer("evaluate", tmp_path / "m", folder / "houses.csv").stderr
+    others = pd.read_csv(folder / "houses.csv")
+    others["size"] = others["size"].fillna(9) + 0.125
+    others.to_csv(tmp_path / "t.csv", index=False)
+    assert "rows of the fit" not in mercer("evaluate", tmp_path / "m", tmp_path / "t.csv").stderr
 
 
 def test_a_model_is_not_written_to_standard_output(folder):

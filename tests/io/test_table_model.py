@@ -88,6 +88,16 @@ def test_parts_that_do_not_fit_are_refused(tmp_path, frame):
         load(tmp_path / "m")
 
 
+def test_rows_of_the_fit_are_found_by_those_that_are_kept(frame):
+    others = frame.assign(x=frame["x"].fillna(9) + 0.125)
+    ways = ({}, {"solver": "nystroem", "n_landmarks": 20, "landmarks": "uniform"})
+    for model in (TableModel(TableEncoder(), KernelRidge("laplace", 0.1, **way), "y") for way in ways):
+        model.fit(frame, np.arange(80.0))
+        assert model.share_of_the_fit(frame) == 1
+        assert model.share_of_the_fit(others) == 0
+        assert model.share_of_the_fit(pd.concat([frame, others])) >= 0.5
+
+
 def test_scores_and_explanations(frame):
     y = np.arange(80.0)
     model = TableModel(TableEncoder(), KernelRidge("laplace", 0.1, fit_intercept=True), "y").fit(frame, y)

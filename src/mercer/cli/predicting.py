@@ -212,10 +212,10 @@ def notes(rows: Table, model: TableModel) -> list[str]:
 
 def seen(model: TableModel, rows: Table) -> list[str]:
     """A note if half of the rows, or more, are those of the fit."""
-    found, n = model.rows_of_the_fit(rows), len(rows.frame)
-    if 2 * found < n:
+    share = model.share_of_the_fit(rows)
+    if share < 0.5:
         return []
-    which = "all rows" if found == n else f"{found} of {counted(n, 'row')}"
+    which = "all rows" if share == 1 else f"{int(100 * share)} % of the rows"
     return [f"{which} are rows of the fit, whose errors say little: give rows that were held out"]
 
 

@@ -254,13 +254,18 @@ class TableModel(Atomic, BaseEstimator):
         assert self.encoder is not None
         return [name for name in self.encoder.ignored(getattr(frame, "frame", frame)) if name != self.target]
 
-    def rows_of_the_fit(self, frame: Any) -> int:
-        """How many rows of a data frame or `Table` are equal to rows of the fit that the estimator keeps."""
+    def share_of_the_fit(self, frame: Any) -> float:
+        """The share of the rows of a data frame or `Table` that are equal to rows of the fit.
+
+        An estimator that keeps some rows of the fit, such as support vectors, is taken to have seen as many others for
+        each of them as it has in its fit.
+        """
         kept, rows = getattr(self.estimator, "X_fit_", None), self._rows(frame)
         if not (isinstance(kept, np.ndarray) and isinstance(rows, np.ndarray) and kept.ndim == rows.ndim == 2):
-            return 0
+            return 0.0
         known = {row.tobytes() for row in kept}
-        return sum(row.tobytes() in known for row in rows.astype(kept.dtype))
+        found = sum(row.tobytes() in known for row in rows.astype(kept.dtype))
+        return float(min(1.0, found * self.n_rows_ / max(len(kept) * len(rows), 1)))
 
     def unlike_the_fit(self, frame: Any) -> list[str]:
         """The values that the prediction replaces, in words: see `TableEncoder.unlike_the_fit`."""
