@@ -18,7 +18,7 @@ from mercer.cli.app import app
 from mercer.errors import ClusterLost, InvalidInput
 from mercer.events import TilesDone, observe
 from mercer.factorizations import LowRankInverse, SpectralInverse, preconditioner
-from mercer.gram import ShardedOperator, sharded
+from mercer.gram import ShardedOperator, operator, sharded
 from mercer.gram.sharded_factor import ShardedFactor
 from mercer.io import load
 from mercer.kernels import Gaussian
@@ -153,11 +153,37 @@ def test_brief_work_goes_past_the_scheduler_where_rows_are_held(elsewhere, monke
 
 def test_rows_go_from_worker_to_worker_while_pivots_are_chosen(elsewhere, monkeypatch):
     monkeypatch.setattr(clusters, "FRESH", 3600.0)
-    monkeypatch.setattr(sharded, "AHEAD", 1)
+    monkeypatch.setattr(operator, "AHEAD", 1)
     K, wanted = KernelOperator(KERNEL, dask(X)), KernelOperator(KERNEL, dask(X)) @ V
     K.low_rank(20)
     monkeypatch.setattr(clusters.Cluster, "_sent", lambda self, some, on: pytest.fail("a worker lacked rows"))
     np.testing.assert_array_equal(K @ V, wanted)
+
+
+def test_rows_go_from_worker_to_worker_before_the_first_block_of_components(elsewhere, monkeypatch):
+    seen = []
+    for owner, name in ((clusters.Cluster, "beside"), (sharded.ShardedOperator, "_matmat")):
+        call = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *given, name=name, call=call: seen.append(name) or call(*given))
+    KernelPCA(2, kernel=KERNEL, solver="krylov", tol=1e-3).fit(dask(X))
+    assert seen[:2] == ["beside", "_matmat"]
+
+
+def test_sums_are_sent_in_the_dtype_of_the_product(elsewhere, monkeypatch):
+    sums, run = [], clusters.Cluster.run
+
+    def watched(self, *given):
+        results = list(run(self, *given))
+        sums.extend(part for result in results for part in (result if isinstance(result, tuple) else [result]))
+        return iter(results)
+
+    K, here = (KernelOperator(KERNEL, rows, dtype=np.float32) for rows in (dask(X), X))
+    monkeypatch.setattr(clusters.Cluster, "run", watched)
+    for dtype in (np.float32, np.float64):
+        sums.clear()
+        found = K @ V.astype(dtype)
+        assert {part.dtype for part in sums} == {np.dtype(dtype)} == {found.dtype}
+        assert_close(found, here @ V.astype(dtype), 1e-6)  # entries are rounded by blocks
 
 
 def test_what_a_worker_cannot_do_is_left_to_the_scheduler(elsewhere, monkeypatch):

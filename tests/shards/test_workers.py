@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mercer import KernelKMeans, KernelPCA, KernelRidge
-from mercer.gram import sharded
+from mercer.gram import operator, sharded
 from mercer.kernels import Gaussian
 
 config = pytest.importorskip("dask.config")
@@ -31,7 +31,7 @@ MODELS = {
 def cluster(monkeypatch):
     """Two workers of one thread each, in processes of their own, which compute also the products of small matrices."""
     monkeypatch.setattr(sharded, "HERE", 0)
-    monkeypatch.setattr(sharded, "AHEAD", 0)
+    monkeypatch.setattr(operator, "AHEAD", 0)
     with (
         warnings.catch_warnings(),
         # By default a worker tries for half a minute to reach one that is gone.

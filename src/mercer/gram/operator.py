@@ -49,6 +49,8 @@ FEATURES, GRAM = 1 << 22, 1 << 24
 
 POOL = 4
 """Rows for each pivot of a low-rank factor among which pivots are chosen, as for landmarks."""
+AHEAD = 500
+"""The fewest pivots whose choice takes as long as rows take from worker to worker."""
 
 FEW_GROUPS, FEW_OF_PAIRS = 8, 2
 """With this many times fewer groups than features, sums by group are products with indicators of the groups: they take
@@ -365,7 +367,7 @@ class KernelOperator(TiledOperator):
             return pivoted_cholesky(self, rank, tol=tol)
         some = sample_rows(n, pool, 0)
         sample = self.principal(some)
-        with self._beside_pivots(rank):
+        with self.ahead_of_products() if rank >= AHEAD else contextlib.nullcontext():
             found = pivoted_cholesky(sample, rank, tol=tol * pool / n)
         pivots = some[found.pivots]
         F = self._factor_elsewhere(pivots) if len(pivots) else None
@@ -376,8 +378,8 @@ class KernelOperator(TiledOperator):
         left[pivots] = 0.0
         return PivotedCholesky(F, pivots, left, float(diagonal.sum()), found.proposed, found.power, found.bend)
 
-    def _beside_pivots(self, rank: int) -> contextlib.AbstractContextManager[None]:
-        """What is done elsewhere while this process chooses pivots."""
+    def ahead_of_products(self) -> contextlib.AbstractContextManager[None]:
+        """What is done elsewhere for the next products while this process works within."""
         return contextlib.nullcontext()
 
     def _factor_elsewhere(self, pivots: NDArray[np.intp]) -> Factor | None:

@@ -50,8 +50,6 @@ RUNS = 8
 FACTOR = 4, 50_000_000
 """The fewest runs of rows of a factor, and its entries for each of more runs. A product with it is a task for each run,
 of little work beside its messages, and a fit of ridge makes some thirty products."""
-AHEAD = 500
-"""The fewest pivots whose choice takes as long as rows take from worker to worker."""
 KEPT = 0.125
 """The share of a worker's free memory for blocks that are kept for the next product."""
 SENT = 1 << 22
@@ -95,32 +93,34 @@ class ShardedOperator(KernelOperator):
         own, scale = narrowed(V, self.dtype)
         out = np.zeros((self.shape[0], V.shape[1]))
         if out.size:
-            self._add_products(own, out)
+            self._add_products(own, V.dtype, out)
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
 
-    def _add_products(self, V: Array, out: Array) -> None:
+    def _add_products(self, V: Array, sums: Any, out: Array) -> None:
+        """Add K V. Workers send sums in the dtype `sums` of the product: of float32 half as many bytes."""
         if self.symmetric:
-            self._add_pairs(V, out)
+            self._add_pairs(V, sums, out)
         elif isinstance(self.x, ShardedPoints):
             parts, others = self._parts(self.x.shards, self.shape[1]), self._others_held
             v = self._sent(V)
-            tasks = [(_product, self.kernel, self.dtype, rows, others, v) for _, _, rows in parts]
-            for (first, last, _), sums in zip(parts, self._cluster.run(tasks, self._each(parts)), strict=True):
-                out[first:last] = sums
+            tasks = [(_product, self.kernel, self.dtype, sums, rows, others, v) for _, _, rows in parts]
+            for (first, last, _), part in zip(parts, self._cluster.run(tasks, self._each(parts)), strict=True):
+                out[first:last] = part
         else:
             assert isinstance(self.z, ShardedPoints)
             parts, others = self._parts(self.z.shards, self.shape[0]), self._hold(self.x)
-            tasks = [(_product, self.kernel, self.dtype, others, rows, V[first:last]) for first, last, rows in parts]
-            for sums in self._cluster.run(tasks, self._each(parts)):
-                out += sums
+            own = self.kernel, self.dtype, sums
+            tasks = [(_product, *own, others, rows, V[first:last]) for first, last, rows in parts]
+            for part in self._cluster.run(tasks, self._each(parts)):
+                out += part
 
-    def _add_pairs(self, V: Array, out: Array) -> None:
+    def _add_pairs(self, V: Array, sums: Any, out: Array) -> None:
         """K V for a symmetric K: first the blocks above the diagonal, which take twice as long as those on it."""
         parts, pairs, sizes = self._blocks()
         vectors = [V[first:last] for first, last, _ in parts]
         if len(parts) * V.nbytes > SENT:
             vectors = self._cluster.submit_all([(held, v) for v in vectors])
-        own = self.kernel, self.dtype
+        own = self.kernel, self.dtype, sums
         tasks: list[tuple[Any, ...]] = []
         tasks += [(_pair, *own, parts[i][2], parts[j][2], vectors[i], vectors[j]) for i, j in pairs]
         tasks += [(_product, *own, rows, None, v) for (_, _, rows), v in zip(parts, vectors, strict=True)]
@@ -129,8 +129,8 @@ class ShardedOperator(KernelOperator):
             upper, lower = next(results)
             out[parts[i][0] : parts[i][1]] += upper
             out[parts[j][0] : parts[j][1]] += lower
-        for (first, last, _), sums in zip(parts, results, strict=True):
-            out[first:last] += sums
+        for (first, last, _), part in zip(parts, results, strict=True):
+            out[first:last] += part
 
     def _blocks(self) -> tuple[list[tuple[int, int, list[Any]]], list[tuple[int, int]], list[float]]:
         """The blocks of rows of a symmetric K, the pairs of them, and the entries of each pair and of each block."""
@@ -211,12 +211,15 @@ class ShardedOperator(KernelOperator):
             return super().low_rank(rank, tol=tol)
 
     @contextmanager
-    def _beside_pivots(self, rank: int) -> Iterator[None]:
-        """Workers fetch the rows of their pairs from each other, and copy them, while this process chooses pivots."""
+    def ahead_of_products(self) -> Iterator[None]:
+        """Workers fetch the rows of their pairs from each other, and copy them, while this process works within."""
+        if not (self.symmetric and self._elsewhere):
+            yield
+            return
         parts, pairs, sizes = self._blocks()
         blocks = [[*parts[i][2], *parts[j][2]] for i, j in pairs] + [rows for _, _, rows in parts]
         tasks = [(_copied, self.kernel, self.dtype, rows) for rows in blocks]
-        with self._cluster.beside(tasks, sizes) if rank >= AHEAD else nullcontext():
+        with self._cluster.beside(tasks, sizes):
             yield
 
     def _factor_elsewhere(self, pivots: NDArray[np.intp]) -> Factor:
@@ -347,17 +350,19 @@ def _kept_block(kernel: Kernel, dtype: Any, x: Any, z: Any | None) -> Iterator[K
             _kept.popitem(last=False)
 
 
-def _product(kernel: Kernel, dtype: Any, x: Any, z: Any | None, V: Array) -> Array:
-    """K(x, z) V, in float64."""
+def _product(kernel: Kernel, dtype: Any, sums: Any, x: Any, z: Any | None, V: Array) -> Array:
+    """K(x, z) V in the dtype `sums`."""
     with one_thread(), _kept_block(kernel, dtype, x, z) as K:
-        return sweep.multiply(K._tiles(), V, K.shape[0], K._work(V.shape[1]), K.symmetric)
+        out = sweep.multiply(K._tiles(), V, K.shape[0], K._work(V.shape[1]), K.symmetric)
+        return out.astype(sums, copy=False)
 
 
-def _pair(kernel: Kernel, dtype: Any, x: Any, z: Any, V: Array, U: Array) -> tuple[Array, Array]:
-    """K(x, z) U and K(z, x) V with each entry computed once."""
+def _pair(kernel: Kernel, dtype: Any, sums: Any, x: Any, z: Any, V: Array, U: Array) -> tuple[Array, Array]:
+    """K(x, z) U and K(z, x) V with each entry computed once, in the dtype `sums`."""
     with one_thread(), _kept_block(kernel, dtype, [*x, *z], None) as K:
         split = sum(map(len, x))
         out = sweep.multiply_across(K._tiles(), np.concatenate([V, U]), split, K._work(V.shape[1]))
+        out = out.astype(sums, copy=False)
         return out[:split], out[split:]
 
 

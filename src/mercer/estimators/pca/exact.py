@@ -149,7 +149,9 @@ class CentredEigenproblem:
         """The pairs by float32 entries, or by float64 ones if rounding would take a part of the tolerance."""
         # Rounding moves the eigenvalues by the norm of a random matrix of this size.
         error = float(np.finfo(np.float32).eps) * np.sqrt(self.report.n) * size.largest_entry
-        if error <= OF_ENTRIES * self.tol * abs(self.trace - self.report.n * self.mean):  # λ₁ is a part of that
+        with self.K.astype(np.float32).ahead_of_products():
+            whole = abs(self.trace - self.report.n * self.mean)
+        if error <= OF_ENTRIES * self.tol * whole:  # λ₁ is a part of that
             solution, found = self._krylov(np.float32)
             noise = self._noise(found)
             error = max(error, noise if found.pairs.values[0] <= noise else 0.0)

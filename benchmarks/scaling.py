@@ -1,0 +1,127 @@
+"""What a second worker of Dask gains: ``python -m benchmarks.scaling`` times four kinds of work on one and on two.
+
+The workers have one thread each and share the machine with client and scheduler. Both clusters are open, and take
+turns; one that waits takes about 1 % of a processor. Rows are on the workers before a fit begins. Every estimator has
+its own default tolerance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+DIMENSION, KERNEL = 20, "gaussian(gamma=0.02)"
+Timed = Callable[[Any, Any], float]
+
+
+def ridge(X: Any, y: Any) -> float:
+    """Conjugate gradients on all rows."""
+    from mercer import KernelRidge
+
+    return _seconds(lambda: KernelRidge(kernel=KERNEL, solver="cg").fit(X, y))
+
+
+def landmark_ridge(X: Any, y: Any) -> float:
+    """The coefficients of 1000 landmarks."""
+    from mercer import KernelRidge
+
+    return _seconds(lambda: KernelRidge(kernel=KERNEL, solver="nystroem", n_landmarks=1000).fit(X, y))
+
+
+def components(X: Any, _y: Any) -> float:
+    """Five components of all rows."""
+    from mercer import KernelPCA
+
+    return _seconds(lambda: KernelPCA(5, kernel=KERNEL, solver="krylov").fit(X))
+
+
+def features(X: Any, _y: Any) -> float:
+    """300 features of each row, which stay on the workers."""
+    from distributed import wait
+
+    from mercer import Nystroem
+
+    model = Nystroem(kernel=KERNEL, n_components=300, random_state=0).fit(X[:5000].compute())
+    return _seconds(lambda: wait(model.transform(X).persist()))
+
+
+WORK: dict[str, tuple[Timed, int]] = {
+    "ridge": (ridge, 50_000),
+    "landmarks": (landmark_ridge, 1_000_000),
+    "components": (components, 50_000),
+    "features": (features, 400_000),
+}
+"""Each kind of work, and its number of rows."""
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+@contextlib.contextmanager
+def clusters() -> Iterator[tuple[Any, Any]]:
+    """Clients of one and of two workers, with mercer's settings for workers on this machine."""
+    from dask import config
+    from distributed import Client, LocalCluster
+
+    from mercer.shards.workers import QUIET
+
+    options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+    with (
+        config.set(QUIET),
+        LocalCluster(n_workers=1, **options) as one,
+        LocalCluster(n_workers=2, **options) as two,
+        Client(one, set_as_default=False) as first,
+        Client(two, set_as_default=False) as second,
+    ):
+        yield first, second
+
+
+def rows(client: Any, n: int) -> tuple[Any, Any]:
+    """Rows and targets on the workers of a client."""
+    import dask.array as da
+    from distributed import wait
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, DIMENSION))
+    y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(n)
+    chunk = n // 20
+    with client.as_current():
+        held = da.from_array(X, chunks=(chunk, DIMENSION)).persist(), da.from_array(y, chunks=chunk).persist()
+        wait(held)
+    return held
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print seconds with one worker, with two, and the ratio, for each pair of neighbours and their medians."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__.splitlines()[0])
+    parser.add_argument("work", nargs="*", choices=[*WORK, []], help="which kinds of work (all)")
+    parser.add_argument("--rounds", type=int, default=7, help="how often the clusters take turns (7)")
+    options = parser.parse_args(arguments)
+    for name in options.work or WORK:
+        timed, n = WORK[name]
+        with clusters() as clients:
+            held = [rows(client, n) for client in clients]
+            times: list[tuple[float, ...]] = []
+            for turn in range(options.rounds + 1):
+                pair = []
+                for client, data in zip(clients, held, strict=True):
+                    with client.as_current():
+                        pair.append(timed(*data))
+                if turn:  # the first fit on a worker loads libraries
+                    times.append(tuple(pair))
+                    print(f"{name}: {pair[0]:.2f} s, {pair[1]:.2f} s, {pair[0] / pair[1]:.2f}", flush=True)
+        one, two = (statistics.median(column) for column in zip(*times, strict=True))
+        print(f"{name}, n = {n}: one worker {one:.2f} s, two {two:.2f} s: {one / two:.2f} times", flush=True)
+
+
+if __name__ == "__main__":
+    main()
