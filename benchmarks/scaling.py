@@ -72,11 +72,11 @@ def clusters() -> Iterator[tuple[Any, Any]]:
     from dask import config
     from distributed import Client, LocalCluster
 
-    from mercer.shards.workers import QUIET
+    from mercer.shards.workers import LOCAL
 
     options: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with (
-        config.set(QUIET),
+        config.set(LOCAL),
         LocalCluster(n_workers=1, **options) as one,
         LocalCluster(n_workers=2, **options) as two,
         Client(one, set_as_default=False) as first,
@@ -101,7 +101,7 @@ def rows(client: Any, n: int) -> tuple[Any, Any]:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Print seconds with one worker, with two, and the ratio, for each pair of neighbours and their medians."""
+    """Print seconds on each cluster and their ratio, for each pair of neighbours and for the medians."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__.splitlines()[0])
     parser.add_argument("work", nargs="*", choices=[*WORK, []], help="which kinds of work (all)")
     parser.add_argument("--rounds", type=int, default=7, help="how often the clusters take turns (7)")

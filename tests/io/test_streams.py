@@ -50,6 +50,15 @@ def test_classes_are_written_as_they_are(rows, tmp_path):
         np.testing.assert_array_equal(written(tmp_path / f"out{suffix}", suffix), model.predict(X))
 
 
+def test_parquet_has_dictionaries_of_what_repeats(rows, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    classes = np.where(Y[:50] > 0, "up", "down")
+    for model, repeats in ((SVC().fit(X[:50], classes), True), (KernelRidge().fit(X[:50], Y[:50]), False)):
+        stream(model, rows, tmp_path / "out.parquet")
+        column = parquet.ParquetFile(tmp_path / "out.parquet").metadata.row_group(0).column(0)
+        assert column.has_dictionary_page == repeats
+
+
 class Odd(KernelRidge):
     """With a method that says nothing of each row."""
 

@@ -26,7 +26,7 @@ from mercer.shards import cluster as clusters
 from mercer.shards import direct, points, reading
 from mercer.shards.direct import Direct, Parcel
 from mercer.shards.reading import boundaries
-from mercer.shards.workers import QUIET, workers
+from mercer.shards.workers import LOCAL, workers
 from mercer.testing import assert_close, check_operator_contract, check_points
 
 config = pytest.importorskip("dask.config")
@@ -603,14 +603,17 @@ def test_the_command_line_fits_on_workers(elsewhere, tmp_path):
     assert "both --dask and --workers" in both.output
 
 
-def test_workers_of_this_machine_have_quiet_settings(monkeypatch):
+def test_workers_of_this_machine_have_settings_of_their_own(monkeypatch):
     def made(**options):
-        found.append((options["n_workers"], *map(config.get, QUIET)))
+        found.append((options["n_workers"], *map(setting, LOCAL)))
         return nullcontext()
 
-    found, before = [], [config.get(name) for name in QUIET]
+    def setting(name):
+        return config.get(name, None)
+
+    found, before = [], [setting(name) for name in LOCAL]
     monkeypatch.setattr(distributed, "LocalCluster", made)
     monkeypatch.setattr(distributed, "Client", nullcontext)
     with workers(None, 3):
-        assert found == [(3, *QUIET.values())]
-    assert [config.get(name) for name in QUIET] == before
+        assert found == [(3, *LOCAL.values())]
+    assert [setting(name) for name in LOCAL] == before

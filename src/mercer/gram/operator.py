@@ -379,7 +379,17 @@ class KernelOperator(TiledOperator):
         return PivotedCholesky(F, pivots, left, float(diagonal.sum()), found.proposed, found.power, found.bend)
 
     def ahead_of_products(self) -> contextlib.AbstractContextManager[None]:
-        """What is done elsewhere for the next products while this process works within."""
+        """What is done elsewhere for later products with K while this process works within; here nothing.
+
+        Of rows in shards, workers fetch what the first product needs.
+
+        Examples
+        --------
+        >>> from mercer import KernelOperator
+        >>> K = KernelOperator("linear", [[1.0], [2.0]])
+        >>> with K.ahead_of_products():
+        ...     first = K.rows([0])
+        """
         return contextlib.nullcontext()
 
     def _factor_elsewhere(self, pivots: NDArray[np.intp]) -> Factor | None:

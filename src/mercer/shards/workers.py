@@ -16,13 +16,17 @@ __all__ = ["on_workers", "workers"]
 CHUNK = 10_000
 """Rows of a chunk that is sent to a worker."""
 
-QUIET = {
+_MALLOC = "distributed.nanny.pre-spawn-environ.MALLOC_"
+LOCAL = {
     "distributed.admin.tick.interval": "500ms",
     "distributed.admin.system-monitor.interval": "5s",
     "distributed.worker.profile.enabled": False,
+    f"{_MALLOC}TRIM_THRESHOLD_": 1 << 28,
+    f"{_MALLOC}MMAP_THRESHOLD_": 1 << 25,
 }
 """Settings of Dask's for workers on this machine, whose processors are for the work: by default a scheduler and two
-workers without any work take three times as much of them."""
+workers without any work take three times as much of them, and a worker gives memory back after each task, only to ask
+for it again, which took a tenth of a product with 32 vectors, and a fifth where two threads did so."""
 
 
 @contextmanager
@@ -41,7 +45,7 @@ def workers(address: str | None, number: int | None) -> Iterator[None]:
         raise InvalidInput(message("mercer fit", given, 'pip install "mercer[dask]"')) from error
     if address is None:
         options = {"n_workers": number, "threads_per_worker": 1, "dashboard_address": ":0"}
-        with config.set(QUIET), LocalCluster(**options) as local, Client(local):
+        with config.set(LOCAL), LocalCluster(**options) as local, Client(local):
             yield
         return
     try:
