@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import pickle
 import warnings
@@ -434,6 +435,12 @@ def test_shards_have_the_rows_of_any_chunks(cluster, monkeypatch, rows, cut):
         np.testing.assert_array_equal(future.result(), X[first:last])
 
 
+def test_rows_in_chunks_smaller_than_a_tile(cluster):
+    rows = np.tile(X, (2, 1))[:2000]
+    K = KernelOperator(KERNEL, da.from_array(rows, chunks=(100, 4)))
+    assert_close(K @ rows, KernelOperator(KERNEL, rows) @ rows, 1e-12)
+
+
 def test_partitions_of_unknown_or_no_rows(cluster):
     keep = X[:, 0] > 0
     table = da.concatenate([da.from_array(X[:0]), dask(X, 100), dask(X[:1])])
@@ -512,7 +519,8 @@ def test_progress_is_told(elsewhere):
 
 
 def test_shards_depend_on_the_data_alone():
-    for n, chunks in ((1, 1), (193, 5), (10**6, 1), (10**9, 7)):
+    many = itertools.product((1, 193, 1537, 2000, 3100, 20_000, 10**6), (1, 5, 9, 20, 1000))
+    for n, chunks in (*many, (10**9, 7)):
         starts = boundaries(n, chunks)
         assert starts[0] == 0
         assert starts[-1] == n

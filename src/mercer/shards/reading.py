@@ -185,9 +185,10 @@ def boundaries(n: int, chunks: int) -> Any:
     >>> np.diff(boundaries(50_000, 1)).tolist()
     [3072, 3072, 3072, 3264, 3072, 3072, 3264, 3072, 3072, 3264, 3072, 3072, 3264, 3072, 3072, 3152]
     """
-    count = max(min(-(-n // SHARD), SOME), -(-n // LARGE), min(chunks, -(-n // ROW_BLOCK)))
-    count = min(count if count <= EVEN else -(-count // EVEN) * EVEN, MOST)
-    edges = np.linspace(0, -(-n // ROW_BLOCK), count + 1).astype(int) * ROW_BLOCK
+    tiles = -(-n // ROW_BLOCK)
+    count = max(min(-(-n // SHARD), SOME), -(-n // LARGE), min(chunks, tiles))
+    count = min(count if count <= EVEN else -(-count // EVEN) * EVEN, MOST, tiles)  # no shard without rows
+    edges = np.linspace(0, tiles, count + 1).astype(int) * ROW_BLOCK
     return np.minimum(edges, n)
 
 
