@@ -104,10 +104,10 @@ def rows(client: Any, n: int) -> tuple[Any, Any]:
 def main(arguments: list[str] | None = None) -> None:
     """Print seconds on each cluster and their ratio, for each pair of neighbours and for the medians."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=__doc__.splitlines()[0])
-    parser.add_argument("work", nargs="*", choices=[*WORK, []], help="which kinds of work (all)")
+    parser.add_argument("--only", choices=list(WORK), help="one kind of work (all)")
     parser.add_argument("--rounds", type=int, default=7, help="how often the clusters take turns (7)")
     options = parser.parse_args(arguments)
-    for name in options.work or WORK:
+    for name in [options.only] if options.only else WORK:
         timed, n = WORK[name]
         with clusters() as clients:
             held = [rows(client, n) for client in clients]
