@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import warnings
@@ -12,6 +13,7 @@ import pytest
 from mercer import KernelKMeans, KernelPCA, KernelRidge
 from mercer.gram import operator, sharded
 from mercer.kernels import Gaussian
+from mercer.shards.workers import workers
 
 config = pytest.importorskip("dask.config")
 da = pytest.importorskip("dask.array")
@@ -40,6 +42,15 @@ def cluster(monkeypatch):
         distributed.Client(one),
     ):
         yield one
+
+
+def test_workers_of_this_machine_keep_the_memory_of_their_tasks(monkeypatch):
+    names = "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"
+    for name in names:
+        monkeypatch.delenv(name, raising=False)  # Dask leaves those of former workers, and they go before its settings
+    with workers(None, 1):
+        found = distributed.default_client().run(lambda: [os.environ.get(name) for name in names])
+    assert list(found.values()) == [[str(1 << 28), str(1 << 25)]]
 
 
 def fitted(name, table):
