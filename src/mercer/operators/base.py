@@ -434,7 +434,10 @@ class Dense(Operator):
         return np.ascontiguousarray(self.array)
 
     def block(self, I: ArrayLike | slice, J: ArrayLike | slice) -> Array:
-        return self.array[np.ix_(self._index(I, 0), self._index(J, 1))]
+        rows, columns = self._index(I, 0), self._index(J, 1)
+        if np.array_equal(rows, np.arange(self.shape[0])):  # a fifth of the time
+            return self.array.take(columns, axis=1)
+        return self.array[np.ix_(rows, columns)]
 
     def group_sums(
         self, labels: ArrayLike, groups: int | None = None, weights: ArrayLike | None = None, columns: Any = None

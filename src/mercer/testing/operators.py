@@ -107,6 +107,8 @@ def check_entries(A: Operator, matrix: Array) -> None:
         "rows([-1])": (A.rows([-1]), matrix[-1:]),
         "block(I, J)": (A.block(rows, columns), matrix[np.ix_(rows, columns)]),
         "block(J, I)": (A.block(columns[columns < m], np.arange(n)), matrix[columns[columns < m]]),
+        "block(slice, J)": (A.block(slice(None), columns), matrix[:, columns]),
+        "block(rows from the last, J)": (A.block(np.arange(m)[::-1], columns), matrix[::-1, columns]),
     }
     for what, (given, wanted) in found.items():
         hold(given.dtype == A.dtype, f"{what} is {given.dtype}, the operator says {A.dtype}")

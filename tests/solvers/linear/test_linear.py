@@ -90,6 +90,21 @@ def test_the_residual_is_that_of_the_operator_and_not_of_the_copy_that_was_facto
     np.testing.assert_allclose((A + 0.1 * np.eye(40)) @ solution.x, np.ones(40), atol=1e-9)
 
 
+def test_a_factor_in_float64_solves_by_one_product():
+    """Whose residual is the true one; an operator that is not the matrix of the factor is refined as ever."""
+    A, B = spd(40), np.random.default_rng(5).standard_normal((40, 3))
+    operator = Counting(A)
+    solution = solve(Cholesky(precision="float64"), LinearSystem(operator, B, 0.1, matrix=A.copy()))
+    assert solution.steps == 1
+    assert operator.columns == [3]
+    assert solution.residual == pytest.approx(LinearSystem(Dense(A), B, 0.1).residual(solution.x), rel=1e-3)
+    other = Counting(A + np.diag(np.linspace(0, 0.01, 40)))
+    refined = solve(Cholesky(precision="float64"), LinearSystem(other, B, 0.1, matrix=A.copy()))
+    assert refined.converged
+    assert refined.steps > 1
+    assert_close(refined.x, np.linalg.solve(other.array + 0.1 * np.eye(40), B), rtol=1e-8)
+
+
 def test_float64_takes_over_where_float32_has_no_factor():
     A = spd(30, condition=1e10)
     solution = solve(Cholesky(tol=1e-6), LinearSystem(Dense(A), np.ones(30)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -96,11 +97,11 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         label, pairs = data.target, class_pairs(len(self.classes_))
         start = np.searchsorted(label, np.arange(len(self.classes_) + 1))
         sizes = np.diff(start)
-        rows = [np.r_[start[a] : start[a + 1], start[b] : start[b + 1]] for a, b in pairs]
+        of_class = [np.arange(first, last) for first, last in pairwise(start)]
         first, second = sizes[pairs].T
         sign = np.repeat(np.tile([1.0, -1.0], len(pairs)), sizes[pairs].ravel())
         offset = np.concatenate([[0], np.cumsum(first + second)])
-        return np.concatenate(rows), sign, offset, offset[:-1] + first
+        return np.concatenate([of_class[c] for c in pairs.ravel()]), sign, offset, offset[:-1] + first
 
     def _rest(self, data: Training) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The same for each class against all others."""

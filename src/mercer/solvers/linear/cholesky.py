@@ -58,8 +58,9 @@ class Cholesky(Solver[LinearSystem, CholeskyState]):
 
     One buffer of 4n² bytes holds the matrix and then its factor. The first step factors, each later one refines: one
     float64 product with the operator, shared by all right-hand sides. Refinement ends when each true relative residual
-    is at most ``tol``. If the factorisation in float32 fails, or its refinement stops contracting, the matrix is
-    factored in float64 (8n² bytes). ``state.precision`` tells which of the two factors was used.
+    is at most ``tol``; after a factor in float64 it is mostly not needed. If the factorisation in float32 fails, or its
+    refinement stops contracting, the matrix is factored in float64 (8n² bytes). ``state.precision`` tells which of the
+    two factors was used.
 
     Parameters
     ----------
@@ -118,7 +119,8 @@ class Cholesky(Solver[LinearSystem, CholeskyState]):
         factor = CholeskyFactor.of(buffer, problem.shift)
         if factor is not None:
             with one_blas_thread(2.0 * buffer.size * problem.columns.shape[1]):
-                refinement = self._cg.start(self._preconditioned(problem, factor.buffer))
+                begin = self._cg.start if dtype == np.float32 else self._cg.start_from_inverse
+                refinement = begin(self._preconditioned(problem, factor.buffer))
             return CholeskyState(steps, state.precision, factor.buffer, refinement)
         if state.precision == "float32":
             return CholeskyState(steps, "float64")

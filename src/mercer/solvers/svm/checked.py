@@ -118,7 +118,8 @@ class CheckedDual(Solver[DualBatch, S]):
         return Status.STALLED if np.any(state.ended == STUCK) else Status.CONVERGED
 
     def finish(self, problem: DualBatch, state: S) -> tuple[DualPoint, float]:
-        gradient = state.gradient if state.checked else problem.gradient(state.beta)
-        point = DualPoint(state.beta, gradient, problem.gaps(state.beta, gradient))
+        known = state.checked
+        gradient = state.gradient if known else problem.gradient(state.beta)
+        point = DualPoint(state.beta, gradient, state.gaps if known else problem.gaps(state.beta, gradient))
         worst = np.max(np.maximum(point.gaps, 0.0), initial=0.0)
         return point, float("nan") if np.any(np.isnan(gradient)) else float(worst)

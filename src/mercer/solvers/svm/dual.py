@@ -159,10 +159,13 @@ class DualBatch:
         if not np.any(beta):
             return out
         used = np.flatnonzero(beta)
+        kept, place = _distinct(self.rows[used], n)
+        if self.problems == 1:
+            rows, row = _distinct(self.rows, n)
+            return operator.block_times(rows, kept, np.bincount(place, beta[used], len(kept))[:, None])[row, 0]
         block = np.zeros(n, np.int64) if self.blocks is None else self.blocks
         of_variable = block[self.rows]
         order = np.argsort(of_variable, kind="stable")
-        kept, _ = _distinct(self.rows[used], n)
         whole = self.blocks is not None and n * len(kept) <= AT_ONCE
         K = operator.block(np.arange(n), kept) if whole else None
         for some in np.split(order, np.flatnonzero(np.diff(of_variable[order])) + 1):
@@ -192,8 +195,10 @@ class DualBatch:
 
     def slopes(self, beta: Floats, gradient: Floats) -> tuple[Floats, Floats]:
         """The slopes of the objective upwards (−∞ at b) and downwards (∞ at a), both with the slope of ε|β|."""
-        up = gradient + np.where(beta < 0, self.epsilon, -self.epsilon)
-        low = gradient + np.where(beta > 0, -self.epsilon, self.epsilon)
+        up = low = gradient
+        if self.epsilon:
+            up = gradient + np.where(beta < 0, self.epsilon, -self.epsilon)
+            low = gradient + np.where(beta > 0, -self.epsilon, self.epsilon)
         return np.where(beta < self.upper, up, -np.inf), np.where(beta > self.lower, low, np.inf)
 
     def extremes(self, beta: Floats, gradient: Floats) -> tuple[Floats, Floats]:
@@ -240,7 +245,7 @@ class DualBatch:
         largest = np.zeros(self.problems)
         np.maximum.at(largest, self.owner, np.abs(beta))
         near = ROUNDING * largest[self.owner]
-        for end in (self.lower, self.upper, 0.0 if self.epsilon > 0 else self.lower):
+        for end in (self.lower, self.upper, 0.0)[: 3 if self.epsilon else 2]:
             beta = np.where(np.abs(beta - end) <= near, end, beta)
         return beta
 
