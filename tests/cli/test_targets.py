@@ -72,3 +72,52 @@ def test_a_date_target_is_days_in_any_unit_and_as_text(tmp_path):
             told = json.loads(mercer("evaluate", tmp_path / "m", tmp_path / other, "--json"))
             assert told["score"]["R²"] > 0.9
             assert told["score"]["MAE"] < 20
+
+
+PRICES = {k: 20000 * k + k * 7919 % 9000 for k in range(1, 81)}
+RATES = {k: round(k / 7 + 0.001, 3) for k in range(1, 81)}
+WRITTEN = {
+    "points between thousands": (PRICES, lambda one: f"{one:,}".replace(",", ".")),
+    "commas between thousands": (PRICES, "{:,}".format),
+    "decimal commas": (RATES, lambda one: f"{one:.3f}".replace(".", ",")),
+}
+
+
+@pytest.fixture(params=WRITTEN)
+def priced(request, tmp_path):
+    """A model, and a table of which the target alone does not tell what its marks are."""
+    values, written = WRITTEN[request.param]
+    for name, keys in (("fit", values), ("later", range(8, 36, 3))):
+        lines = [f"{k};{written(values[k])}" for k in keys]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["x;price", *lines]))
+    model = tmp_path / "m.mercer"
+    fit = ("--target", "price", "--kernel", "linear", "--alpha", "0.01", "--threads", "1")
+    mercer("fit", tmp_path / "fit.csv", *fit, "--out", model)
+    return model, tmp_path / "later.csv", [values[k] for k in range(8, 36, 3)]
+
+
+def test_a_target_is_read_as_the_one_of_the_fit(priced, tmp_path):
+    """Its marks are decided once, as those of the columns to predict from are."""
+    model, later, values = priced
+    assert json.loads(mercer("evaluate", model, later, "--json"))["score"]["R²"] > 0.99
+    mercer("predict", model, later, "--keep", "price", "--out", tmp_path / "p.csv")
+    assert pd.read_csv(tmp_path / "p.csv")["price"].tolist() == values
+    later.write_text(later.read_text().replace("x;price", "x;cost"))
+    found = json.loads(mercer("evaluate", model, later, "--target", "cost", "--json"))
+    assert found["score"]["R²"] > 0.99
+
+
+def test_residuals_are_those_of_the_target_as_the_fit_read_it(priced, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    from mercer.cli import predicting
+
+    (model, later, values), drawn, compared = priced, [], predicting.comparable
+    monkeypatch.setattr(predicting, "comparable", lambda *args: drawn.append(compared(*args)) or drawn[0])
+    mercer("plot", model, later, "--kind", "residuals", "--out", tmp_path / "p.png")
+    assert drawn[0][0].tolist() == values
+
+
+def test_a_target_that_is_not_read_is_not_held_to_the_marks_of_the_fit(priced, tmp_path):
+    model, later, _ = priced
+    later.write_text("x;price\n5;122.51\n7;33\n")
+    assert len(mercer("predict", model, later).splitlines()) == 3

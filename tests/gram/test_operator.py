@@ -434,3 +434,13 @@ def test_zeros_that_were_written_out_are_released():
     K.release()
     gc.collect()
     assert dense() is None
+
+
+def test_tables_with_the_same_columns_in_another_order_are_refused():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(X, columns=list("abcd"))
+    with pytest.raises(InvalidInput, match="KernelOperator: two tables with the column 'a' in different places"):
+        KernelOperator("linear", table, table[list("dbca")])
+    with pytest.raises(InvalidInput, match="Linear: two tables with the column 'a' in different places"):
+        Linear()(table, table[list("dbca")])
+    assert_close(KernelOperator("linear", table, table.set_axis(list("wxyz"), axis=1)).toarray(), M, 1e-12)

@@ -416,3 +416,43 @@ def test_kernels_of_tables():
     assert mmd_test(frame, other, k, n_permutations=9).statistic == pytest.approx(wanted)
     assert hsic_test(frame, other, k, k, n_permutations=99).p_value == 0.01
     assert len(herd(frame, 3, k).indices) == 3
+
+
+def test_columns_in_another_order_are_refused():
+    rng = np.random.default_rng(0)
+    A, B = (pd.DataFrame({"a": rng.normal(size=40), "b": 3 + 5 * rng.normal(size=40)}) for _ in range(2))
+    with pytest.raises(InvalidInput, match="mmd_test: two tables with the column 'a' in different places"):
+        mmd_test(A, B[["b", "a"]])
+    other = B.rename(columns={"a": "x", "b": "y"})
+    assert mmd_test(A, other).p_value == mmd_test(A, B).p_value == mmd_test(A.to_numpy(), B.to_numpy()).p_value
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "gaussian(gamma='median')", "linear"])
+def test_rows_of_weight_0_are_absent_from_a_herd(kernel):
+    def width(found):
+        return found.kernel.get_params(deep=False)
+
+    X, w = np.random.default_rng(0).normal(size=(60, 3)), np.ones(60)
+    w[:10], X[:10] = 0, X[:10] * 1000 + 1e12 * (kernel == "linear")
+    given, wanted = herd(X, 4, kernel, sample_weight=w), herd(X[10:], 4, kernel)
+    assert width(given) == pytest.approx(width(wanted))
+    np.testing.assert_array_equal(given.indices, wanted.indices + 10)
+    np.testing.assert_allclose(given.mmd, wanted.mmd, rtol=1e-9)
+    twice = herd(X[10:], 4, kernel, sample_weight=np.full(50, 2.0))
+    assert width(twice) == pytest.approx(width(herd(np.tile(X[10:], (2, 1)), 4, kernel)))
+
+
+def test_single_values_of_any_kind_are_one_column():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    positive = X[:, 0] > 0
+    wanted = hsic_test(X, positive.astype(int), kernel_y="hamming").statistic
+    names = np.where(positive, "a", "b")
+    for labels in (names, names.astype(object), names.tolist(), pd.Series(names), list(positive), positive):
+        assert hsic_test(X, labels, kernel_y="hamming").statistic == wanted
+    assert mmd_test(range(20), list(range(20))).statistic == mmd_test(np.arange(20.0), np.arange(20.0)).statistic
+    with pytest.raises(InvalidInput, match="text; encode it"):
+        hsic_test(X, names)
+    with pytest.raises(InvalidInput, match="rows of equal length"):
+        mmd_test([[1.0], [2.0, 3.0]] * 9, X)
+    with pytest.raises(InvalidInput, match="n_points=1 of 0 rows"):
+        herd([], 1, lambda x, z: np.ones((len(x), len(z))))

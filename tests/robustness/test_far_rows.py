@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import mercer
+from mercer import KernelOperator
+from mercer.gram import lost_when_centred
 from mercer.kernels import Gaussian, Linear, Polynomial
 from mercer.select import choose_n_clusters
 
@@ -101,3 +103,12 @@ def test_equal_rows_lose_nothing():
         warnings.filterwarnings("error", message=".*of which float64 keeps")
         assert len(mercer.KernelPCA(2, kernel="linear").fit(rows).eigenvalues_) == 0
         assert mercer.KernelKMeans(2, kernel="linear").fit(rows).n_clusters_ == 1
+
+
+@pytest.mark.parametrize("shift", [3e8, 1e9, 1e10, 1e11])
+def test_what_rounding_takes_whole_is_said_too(shift):
+    """The share that is left may be 0 by chance, and its inverse infinite."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", category=RuntimeWarning)
+        said = lost_when_centred(KernelOperator("linear", X + shift), "KernelPCA")
+    assert "of which float64 keeps no digit" in said

@@ -44,6 +44,27 @@ def test_a_constant_added_to_the_kernel_changes_nothing(data):
     )
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e-90, 1e80, 1e300])
+def test_the_unit_of_the_targets_changes_nothing(data, unit):
+    X, y = data
+    matrices = [Gaussian(0.3)(X), Linear()(X)]
+    assert centered_alignment(Gaussian(0.3), X, y * unit) == pytest.approx(centered_alignment(Gaussian(0.3), X, y))
+    assert_close(alignment_weights(matrices, y * unit), alignment_weights(matrices, y), rtol=1e-9)
+
+
+def test_rows_far_from_the_origin(data):
+    X, y = data
+    assert centered_alignment("linear", X + 1e8, y) == pytest.approx(centered_alignment("linear", X, y), rel=1e-6)
+    with pytest.warns(UserWarning, match=r"centered_alignment with 2.0 \* Linear.* keeps no digit"):
+        centered_alignment(2.0 * Linear(), X + 1e8, y)
+
+
+def test_targets_that_are_all_equal_align_with_nothing(data):
+    X, _ = data
+    assert centered_alignment("linear", X, np.full(60, 0.1)) == 0.0
+    assert alignment_weights([Linear()(X), Gaussian(0.3)(X)], np.full(60, 0.1)).tolist() == [0.5, 0.5]
+
+
 def test_degenerate_inputs(data):
     X, y = data
     assert centered_alignment("linear", np.ones((60, 2)), y) == 0.0
@@ -80,3 +101,6 @@ def test_sparse_weights_and_useless_kernels(data):
     assert_close(alignment_weights([matrices[0]] * 2, y).sum(), 1.0)
     with pytest.raises(InvalidInput):
         alignment_weights([], y)
+    for others in (matrices[1][:50, :50], matrices[1][:50], np.ones(60)):
+        with pytest.raises(InvalidInput, match="60 targets; give n × n matrices"):
+            alignment_weights([matrices[0], others], y)

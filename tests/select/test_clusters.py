@@ -68,6 +68,15 @@ def test_weights_and_precomputed_matrices(rng):
     assert_close(repeated.scores, direct.scores, rtol=1e-9)
 
 
+@pytest.mark.parametrize("kernel", ["gaussian", "gaussian(gamma='median')"])
+def test_rows_of_weight_0_change_no_bandwidth(kernel):
+    w = np.r_[np.zeros(20), np.ones(180)]
+    far = np.vstack([X[:20] * 100, X[20:]])
+    found, without = choose_n_clusters(far, kernel, [3, 4], sample_weight=w), choose_n_clusters(X[20:], kernel, [3, 4])
+    assert_close(found.scores, without.scores, rtol=1e-9)
+    assert_close(found.inertias, without.inertias, rtol=1e-9)
+
+
 def test_fewer_distinct_rows_than_clusters_lose():
     found = choose_n_clusters(np.repeat([[0.0], [1.0], [5.0]], 4, axis=0), KERNEL, [2, 3, 5])
     assert found.best == 3

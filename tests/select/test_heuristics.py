@@ -49,3 +49,10 @@ def test_it_does_not_look_at_the_first_rows_only():
 def test_refusals(rows, kernel, q, says):
     with pytest.raises(InvalidInput, match=says):
         bandwidth_heuristic(kernel, rows, q)
+
+
+@pytest.mark.parametrize("first", [-1.0, np.nan, np.inf])
+def test_weights_that_are_none_are_refused(rows, first):
+    for w in (np.r_[first, np.ones(199)], np.zeros(200), np.ones(5), np.ones((200, 1))):
+        with pytest.raises(InvalidInput, match=r"bandwidth_heuristic: weights .* give one non-negative weight"):
+            bandwidth_heuristic("gaussian", rows, sample_weight=w)

@@ -112,3 +112,10 @@ def test_refusals(data, change, says):
         maximise_marginal_likelihood(**{"kernel": "gaussian", "X": data[0], "y": data[1], **change})
     with pytest.raises(InvalidInput, match="noise"):
         log_marginal_likelihood("gaussian", *data, noise=0.0)
+
+
+@pytest.mark.parametrize("value", [3.0, 0.1])
+def test_targets_that_are_all_equal_are_refused(data, value):
+    X, _ = data
+    with pytest.raises(InvalidInput, match="all the same; give targets that vary"):
+        maximise_marginal_likelihood("gaussian", X, np.full(90, value))

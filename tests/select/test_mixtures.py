@@ -94,3 +94,25 @@ def test_a_sample_of_many_rows(data):
 def test_refusals(data, change, says):
     with pytest.raises(InvalidInput, match=says):
         combine_kernels(**{"kernels": [Linear(), Gaussian(1.0)], "X": data[0], "y": data[1], **change})
+
+
+@pytest.mark.parametrize("method", ["alignment", "ridge"])
+def test_neither_far_rows_nor_small_targets_change_the_weights(data, method):
+    X, y = data
+    kernels = ["gaussian(gamma=0.4)", "linear"]
+    near = combine_kernels(kernels, X, y, method=method, bootstrap=2)
+    far = combine_kernels(kernels, X + 1e8, y, method=method, bootstrap=2)
+    small = combine_kernels(kernels, X, y * 1e-200, method=method, bootstrap=2)
+    np.testing.assert_allclose(far.weights, near.weights, rtol=1e-4)
+    np.testing.assert_allclose(small.weights, near.weights, rtol=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [None, 0.1])
+def test_values_without_digits_are_told(data, alpha):
+    X, y = data
+    kernels = ["gaussian(gamma=0.4)", 2.0 * Linear()]
+    with (
+        pytest.warns(UserWarning, match=r"combine_kernels with 2.0 \* Linear\(\): .* keeps no digit"),
+        pytest.raises(InvalidInput, match=r"combine_kernels: kernels for which float64 cannot .* give .*alpha"),
+    ):
+        combine_kernels(kernels, X + 1e8, y, method="ridge", alpha=alpha)

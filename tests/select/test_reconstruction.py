@@ -99,3 +99,8 @@ def test_bad_parameters(options, words):
     options = {"kernels": ["linear"], "n_components": [1]} | options
     with pytest.raises(InvalidInput, match=words):
         cross_validate_kernel_pca(X, **options)
+
+
+def test_rows_far_from_the_origin_are_told():
+    with pytest.warns(UserWarning, match=r"cross_validate_kernel_pca with Linear\(\): .* keeps no digit"):
+        cross_validate_kernel_pca(X + 1e8, ["linear"], [1, 2])

@@ -17,6 +17,7 @@ from mercer.select import (
     default_kernels,
     default_sequence_kernels,
     held_out,
+    r2,
     ridge,
 )
 from mercer.select.ridge import _folds
@@ -195,3 +196,16 @@ def test_rivals_are_the_kernels_that_the_folds_do_not_tell_apart(rng):
     best = search.table[0]
     left = next(row for row in search.table if row.kernel == repr(Gaussian(1e4)))
     assert left.mean < best.mean - best.std
+
+
+def test_rows_far_from_the_origin_are_told():
+    with pytest.warns(UserWarning, match=r"cross_validate_ridge with Linear\(\): .* keeps no digit"):
+        cross_validate_ridge(X + 1e8, Y, ["linear"], [0.1])
+
+
+def test_the_rounding_of_a_mean_is_no_spread_of_targets():
+    y = np.column_stack([Y, np.full(90, 0.1)])
+    varied, both = (cross_validate_ridge(X, t, [Gaussian(0.3)], [0.1]).best_score for t in (Y, y))
+    assert both in (pytest.approx(varied / 2), pytest.approx((varied + 1) / 2))
+    w = np.r_[0.0, np.ones(8)]
+    assert r2(np.r_[5.0, np.full(8, 0.1)][:, None], np.full((9, 1, 1), 0.2), w).tolist() == [[0.0]]

@@ -114,3 +114,8 @@ def test_texts_are_sent_to_kernels_of_sequences(form):
     # The advice as it stands.
     found = cross_validate_ridge(list(texts), y, default_sequence_kernels(texts), default_alphas())
     assert "Spectrum" in repr(found.best_kernel) or "Substrings" in repr(found.best_kernel)
+
+
+def test_equal_targets_whose_mean_is_rounded_are_refused(rng):
+    with pytest.raises(InvalidInput, match="all the same; give targets that vary"):
+        suggest(rng.normal(size=(60, 2)), np.full(60, 0.1))

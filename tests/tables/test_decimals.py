@@ -45,6 +45,22 @@ def test_commas_are_found_to_be_within_numbers_however_many_there_are(tmp_path):
     assert table.frame.to_numpy().tolist() == [[1.5, 2.5], [3.5, 4.5]]
 
 
+@pytest.mark.parametrize("header", ['size;"price, net"', "size;price, net", '"size, m";price'])
+@pytest.mark.parametrize("rows", ["1,5;2,25\n", "1,5;2,25\n2,5;3\n", "1,5;2,25\n" * 9])
+def test_a_name_with_a_comma_does_not_hide_what_splits_the_table(tmp_path, header, rows):
+    table = read(tmp_path, f"{header}\n{rows}")
+    assert table.columns == header.replace('"', "").split(";")
+    assert table.frame.iloc[0].tolist() == [1.5, 2.25]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_names_of_rows_without_a_name_are_told_whatever_splits_them(tmp_path, delimiter):
+    """As R writes them: the header is one field shorter."""
+    lines = [["a", "b"], ["r1", "1", "2"], ["r2", "3", "4"]]
+    with pytest.raises(InvalidInput, match="names of rows, as R writes them"):
+        read(tmp_path, "\n".join(map(delimiter.join, lines)))
+
+
 def test_a_comma_stays_the_delimiter_where_it_splits_the_header(tmp_path):
     table = read(tmp_path, "a,b\nx;y,1\nz;w,2\n")
     assert table.frame["a"].tolist() == ["x;y", "z;w"]
@@ -228,6 +244,16 @@ def test_a_point_that_does_not_stand_between_thousands_is_refused_where_the_fit_
         read_table(path, like=encoder.written)
 
 
+def test_commas_between_thousands_are_remembered(tmp_path):
+    encoder = fitted(tmp_path, "price;n\n" + "".join(f"{k * 40_321:,};{k % 7}\n" for k in range(1, 40)))
+    assert encoder.written == {"price": "1,000", "n": ""}
+    path = tmp_path / "later.csv"
+    path.write_text("price;n\n122,514;1\n80,642;2\n")
+    table = read_table(path, like=encoder.written)
+    assert table.frame["price"].tolist() == [122514, 80642]
+    assert table.notes == ("marks between thousands in price",)
+
+
 def test_a_doubt_of_a_later_table_is_about_its_new_columns_alone(tmp_path):
     encoder = fitted(tmp_path, EUROPEAN)
     path = tmp_path / "later.csv"
@@ -273,6 +299,13 @@ def test_an_encoder_keeps_its_marks(tmp_path):
     assert clone(encoder).fit(pd.DataFrame({"dose": [1.0, 2.0]})).written == {"dose": ""}
     save(encoder, tmp_path / "e")
     assert load(tmp_path / "e").written == encoder.written
+    assert clone(encoder).fit(pd.DataFrame({"dose": [1.0, 2.0]})).target_mark_ == ""
+    told = encoder.knowing(pd.DataFrame({"dose": [1.0], "cells": [1.0]}), {"price": "0,0"}, "price")
+    save(told.without("dose"), tmp_path / "t")
+    assert load(tmp_path / "t").target_mark_ == "0,0"
+    del told.target_mark_  # as in files of earlier versions
+    save(told, tmp_path / "old")
+    assert load(tmp_path / "old").without("dose").target_mark_ == ""
     del encoder.marks_  # as in files of earlier versions
     assert encoder.written == {"dose": "", "cells": ""}
 

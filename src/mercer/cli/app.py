@@ -351,7 +351,8 @@ def evaluate(
 
     fitted = predicting.loaded(model, memory)
     predicting.require_target(fitted, model.name)
-    rows, column = predicting.rows_for(fitted, table, memory).split(target or fitted.target)
+    name = target or fitted.target
+    rows, column = predicting.rows_for(fitted, table, memory, target=name).split(name)
     with _working(threads):
         found = predicting.evaluated(fitted, rows, column)
     notes = predicting.notes(rows, fitted) + predicting.seen(fitted, rows)
@@ -424,7 +425,7 @@ def plot(
     plotting.check_picture_place(out, [model, table])
     fitted = predicting.loaded(model, memory)
     with _working(threads):
-        rows = predicting.rows_for(fitted, table, memory)
+        rows = predicting.rows_for(fitted, table, memory, target=target or fitted.target)
         found = plotting.plot(fitted, rows, kind, target, out)
     with show.sections(silent=as_json, saves=True):
         show.section("Picture", [f"{found.kind} of {counted(found.rows, 'row')}, written to {out}", *found.notes])

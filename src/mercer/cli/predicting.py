@@ -67,15 +67,27 @@ def loaded(path: Path, memory: str | None = None) -> TableModel:
     return model
 
 
-def rows_for(model: TableModel, path: Path, memory: str | None = None, kept: Sequence[str] = ()) -> Table:
-    """The table in a file; for a model of one column of texts, plain text with a text in each line is one too."""
+def rows_for(
+    model: TableModel,
+    path: Path,
+    memory: str | None = None,
+    kept: Sequence[str] = (),
+    target: str | None = None,
+) -> Table:
+    """The table in a file; for a model of one column of texts, plain text with a text in each line is one too.
+
+    `target` is the column that is read as the target, if any is. That of the model is read so if it is kept.
+    """
     encoder: Any = model.encoder
     of_sequences = isinstance(encoder, SequenceEncoder)
     named = ["sequence"] if of_sequences else encoder.text_columns_
     texts = named[0] if list(encoder.columns_) == named else None
-    like = {} if of_sequences else encoder.written
+    read, own = target or model.target, dict[str, str]()
     if model.task == "classification" and any(one.isdigit() for one in model.classes_ if isinstance(one, str)):
-        like = {model.target: "text"} | like
+        own = {read: "text"}
+    elif target or read in kept:  # marks may refuse a number, so a target that is not read is not held to them
+        own = {read: getattr(encoder, "target_mark_", "")}  # older models have none
+    like = own if of_sequences else own | encoder.written
     rows = read_table(path, memory=memory, texts=texts, kept=kept, like=like)
     seen = getattr(model.estimator, "X_fit_", ()) if of_sequences and rows.format == "lines" else ()
     if not len(seen) or any(one != one.upper() for one in seen):

@@ -1,4 +1,4 @@
-"""A warning for kernel values that lose their digits when their mean is subtracted."""
+"""What is left of kernel values when their mean is subtracted: a warning if few digits are, and how to keep more."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import numpy as np
 
 from mercer.errors import message
 from mercer.gram.operator import KernelOperator
+from mercer.kernels import Linear
 from mercer.numerals import counted
 from mercer.points import Points
 
-__all__ = ["TO_KEEP_DIGITS", "lost_when_centred"]
+__all__ = ["TO_KEEP_DIGITS", "about_the_mean", "lost_when_centred"]
 
 SAMPLE = 32
 """The number of rows in the sample."""
@@ -55,13 +56,27 @@ def lost_when_centred(K: KernelOperator, who: str, most: float = LOST) -> str | 
     values = np.asarray(entries, np.float64)
     own = values.diagonal()
     size, apart = float(abs(own).mean()), float(own.mean() - values.mean())
-    share = float(np.finfo(np.float64).eps) * size / max(apart, np.finfo(np.float64).tiny)
-    if share < most or not np.isfinite(share) or not np.ptp(values) or _equal(some):
+    with np.errstate(over="ignore"):  # infinity says that no digit is left
+        share = np.finfo(np.float64).eps * size / np.float64(max(apart, np.finfo(np.float64).tiny))
+    if share < most or not np.isfinite(size) or not np.ptp(values) or _equal(some):
         return None
     digits = int(-np.log10(share)) if share < 1 else 0
     kept = counted(digits, "digit") if digits else "no digit"
     differ = f"differ by {max(apart, 0.0):.1e} between rows, of which float64 keeps {kept}"
     return message(who, f"kernel values of {size:.1e} that {differ}", TO_KEEP_DIGITS)
+
+
+def about_the_mean(K: KernelOperator) -> KernelOperator:
+    """For the linear kernel that of the rows less their mean: centred values are the same, and keep their digits.
+
+    >>> far = KernelOperator("linear", np.array([[1e9], [1e9 + 2]]), dtype=np.float64)
+    >>> about_the_mean(far).toarray()
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    if not (isinstance(K.kernel, Linear) and isinstance(K.X, np.ndarray)):
+        return K
+    return KernelOperator(K.kernel, K.X - K.X.mean(axis=0, dtype=np.float64), dtype=K.dtype)
 
 
 def _equal(points: Points) -> bool:

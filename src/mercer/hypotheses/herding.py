@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
+from mercer.gram import KernelOperator
 from mercer.hypotheses.permutations import Floats, checked_count, sample_kernel, sampled
 from mercer.kernels import Kernel
 from mercer.numerals import counted
@@ -54,7 +55,7 @@ def herd(
         Number of rows to take.
     kernel : Kernel, str or callable, default "gaussian(gamma='median')"
     sample_weight : array of shape (n,), optional
-        Weights of the rows in μ. A row of weight 0 is not taken.
+        Weights of the rows in μ, and in parameters that depend on data. A row of weight 0 counts as absent.
     replace : bool, default False
         Whether a row may be taken more than once.
 
@@ -83,18 +84,24 @@ def herd(
     >>> found.indices[:3].tolist(), bool(found.mmd[-1] < 0.1)
     ([418, 413, 263], True)
     """
-    K = sampled("herd", sample_kernel("herd", kernel), X)
-    n, count = K.shape[0], checked_count("herd", "n_points", n_points)
-    w = _weights(sample_weight, n)
-    present = int(np.count_nonzero(w))
-    if count > present and not replace:
-        given = f"n_points={count} of {counted(present, 'row')}"
-        raise InvalidInput(message("herd", given, "give fewer points, or replace=True"))
+    given, count = sample_kernel("herd", kernel), checked_count("herd", "n_points", n_points)
+    if sample_weight is None:
+        K = sampled("herd", given, X)
+        present, w = np.arange(K.shape[0]), np.full(K.shape[0], 1 / max(K.shape[0], 1))
+    else:
+        x = KernelOperator(given, X).x
+        w = _weights(sample_weight, len(x))
+        present = np.flatnonzero(w)
+        w = w[present]
+        K = sampled("herd", given, x.take(present).rows, w)
+    n = len(present)
+    if count > n and not replace:
+        few = f"n_points={count} of {counted(n, 'row')}"
+        raise InvalidInput(message("herd", few, "give fewer points, or replace=True"))
     mean = np.asarray(K @ w, np.float64)
     half, norm = np.asarray(K.diagonal(), np.float64) / 2, float(w @ mean)
-    taken, total = np.empty(count, np.intp), np.zeros(n)
+    taken, total, closed = np.empty(count, np.intp), np.zeros(n), np.zeros(n)
     mmd, inner, reach = np.empty(count), 0.0, 0.0
-    closed = np.where(w > 0, 0.0, np.inf)
     for t in range(count):
         # Twice the cost is (t + 1)²·MMD², up to terms that do not depend on x.
         cost = half + total - (t + 1) * mean + closed
@@ -105,12 +112,12 @@ def herd(
         taken[t], mmd[t] = chosen, np.sqrt(max(inner / (t + 1) ** 2 - 2 * reach / (t + 1) + norm, 0.0))
         if not replace:
             closed[chosen] = np.inf
-    return Herd(taken, mmd, K.kernel)
+    return Herd(present[taken], mmd, K.kernel)
 
 
 def _weights(sample_weight: Any, n: int) -> Floats:
     """Weights that sum to 1."""
-    w = np.ones(n) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    w = np.asarray(sample_weight, np.float64)
     if w.shape != (n,) or not np.all(np.isfinite(w) & (w >= 0)) or not np.any(w > 0):
         given = f"sample_weight of shape {w.shape}, from {np.min(w, initial=np.inf)}"
         raise InvalidInput(message("herd", given, f"give {counted(n, 'number')} ≥ 0, not all 0"))

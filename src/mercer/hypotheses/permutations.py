@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message, warn
 from mercer.gram import KernelOperator, lost_when_centred
-from mercer.kernels import Kernel, Linear, as_kernel
-from mercer.points import as_rows, count, joined, same_columns, vectors_of
+from mercer.gram.remainder import about_the_mean
+from mercer.kernels import Hamming, Kernel, as_kernel
+from mercer.points import as_rows, count, joined, points_of, same_columns, same_names, vectors_of
 
 __all__ = [
     "TestResult", "as_sample", "checked_count", "permutation_p", "pooled", "rounding", "sample_kernel", "sampled",
@@ -96,16 +97,16 @@ def sample_kernel(who: str, kernel: Any) -> Kernel:
     return found
 
 
-def sampled(who: str, kernel: Kernel, X: Any) -> KernelOperator:
+def sampled(who: str, kernel: Kernel, X: Any, weights: Floats | None = None) -> KernelOperator:
     """The kernel matrix of a sample, in float64, because statistics are differences of its sums, or such a matrix with
-    the same differences.
+    the same differences. Rules for parameters count rows by their positive weights.
 
     Warns if rounding dominates these differences, or a bound on it, by which p would be 1.
     """
     K = KernelOperator(kernel, X, dtype=np.float64)
-    if isinstance(K.kernel, Linear) and isinstance(K.X, np.ndarray):
-        # Distances of means do not change, and lose no digits to a large mean.
-        K = KernelOperator(K.kernel, K.X - K.X.mean(axis=0, dtype=np.float64), dtype=np.float64)
+    if weights is not None and not kernel.is_resolved:
+        K = KernelOperator(kernel.resolve(K.X, sample_weight=weights), K.X, dtype=np.float64)
+    K = about_the_mean(K)
     n = max(K.shape[0], 1)  # by chance a statistic is one n-th of the values' spread
     lost = lost_when_centred(K, who, DECIDES / (n * _roundings(n)))
     if lost:
@@ -114,17 +115,23 @@ def sampled(who: str, kernel: Kernel, X: Any) -> KernelOperator:
 
 
 def as_sample(kernel: Kernel, X: Any) -> Any:
-    """The rows of a sample. For a kernel of vectors, single numbers become rows of one column.
+    """The rows of a sample. For a kernel of vectors, single numbers become rows of one column, as do names of classes
+    if it only asks which are equal.
 
-    >>> from mercer.kernels import Gaussian
+    >>> from mercer.kernels import Gaussian, Hamming
     >>> as_sample(Gaussian(), [1.0, 2.0])
     array([[1.],
            [2.]])
+    >>> as_sample(Hamming(), ["a", "b", "a"]).ravel()
+    array([0, 1, 0])
     """
-    single = isinstance(X, list | tuple) and all(isinstance(one, Real) for one in X)
-    if kernel.space.vectors and (single or getattr(X, "ndim", None) == 1):
-        return np.asarray(X).reshape(-1, 1)
-    return X
+    listed = isinstance(X, list | tuple | range) and all(isinstance(one, Real | np.bool_ | str) for one in X)
+    if not kernel.space.vectors or not (listed or len(getattr(X, "shape", ())) == 1):
+        return X
+    values = np.asarray(X)
+    if isinstance(kernel, Hamming) and values.dtype.kind in "OSU":
+        values = np.unique(values.astype(str), return_inverse=True)[1]
+    return values.reshape(-1, 1)
 
 
 def pooled(who: str, kernel: Kernel, X: Any, Y: Any) -> tuple[Any, int, int]:
@@ -132,6 +139,7 @@ def pooled(who: str, kernel: Kernel, X: Any, Y: Any) -> tuple[Any, int, int]:
     if kernel.space.vectors:
         x, y = (vectors_of(as_rows(as_sample(kernel, rows), who=who)) for rows in (X, Y))
         same_columns(x.rows, y.rows, who)
+        same_names(points_of(X).names, points_of(Y).names, who)
         both = x.join(y)
         return both.rows if both.sparse else both.dense(), len(x), len(y)
     return joined(X, Y), count(X), count(Y)

@@ -142,7 +142,7 @@ class TableModel(Atomic, BaseEstimator):
     def _decides_on_pairs(self) -> bool:
         """Whether the estimator's scores of several classes count the pairs that a class wins."""
         machine = self.estimator
-        return isinstance(machine, SVC | NuSVC) and len(machine.classes_) > 2 and machine.multi_class == "ovo"
+        return isinstance(machine, SVC | NuSVC) and len(machine.classes_) > 2 and not machine._against_rest
 
     def confidences(self, frame: Any) -> NDArray[np.float64]:
         """What `chances` makes into probabilities: the scores of classes, or the decisions on pairs of classes.

@@ -35,6 +35,7 @@ from mercer.points import (
     is_torch,
     points_of,
     require_collection,
+    same_names,
     space_named,
     vectors_of,
 )
@@ -276,6 +277,8 @@ class Kernel:
         kernel = self if Z is not None else self.resolve(X)
         x = kernel.space.points(X, type(self).__name__, kernel.as_objects)
         if Z is not None:
+            if kernel.space.vectors:
+                same_names(points_of(X).names, points_of(Z).names, type(self).__name__)
             Z = kernel.space.others(x, Z, type(self).__name__, kernel.as_objects).rows
         kernel.check_data(x.rows)
         if Z is not None:

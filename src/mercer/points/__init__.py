@@ -22,6 +22,7 @@ from mercer.points.validate import (
     require_collection,
     require_table,
     same_columns,
+    same_names,
 )
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "require_table",
     "rows_of",
     "same_columns",
+    "same_names",
     "sample_rows",
     "space_named",
     "take",

@@ -13,7 +13,7 @@ from mercer.points.base import Points, VectorPoints
 from mercer.points.kinds import points_of, rows_of, vectors_of
 from mercer.points.precomputed import Numbers, Precomputed
 from mercer.points.tensors import DevicePoints
-from mercer.points.validate import as_rows, same_columns
+from mercer.points.validate import as_rows, same_columns, same_names
 
 __all__ = ["KERNEL_VALUES", "OBJECTS", "VECTORS", "Space", "space_named"]
 
@@ -83,6 +83,7 @@ class Vectors(Space):
             return x, None
         assert isinstance(x, VectorPoints) and isinstance(z, VectorPoints)  # noqa: PT018
         same_columns(x.rows, z.rows, who)
+        same_names(points_of(X).names, points_of(Z).names, who)
         dtype = np.result_type(x.dtype, z.dtype)
         return x.astype(dtype), z.astype(dtype)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "as_rows", "columns_without_numbers", "given_back", "is_away", "is_torch", "on_host", "require_collection",
-    "require_table", "same_columns", "squarable",
+    "require_table", "same_columns", "same_names", "squarable",
 ]  # fmt: skip
 
 LARGEST = 1e150
@@ -105,6 +105,38 @@ def same_columns(X: Any, Z: Any, who: str = "kernel") -> None:
     if X.shape[1] != Z.shape[1]:
         given = f"X has {counted(X.shape[1], 'column')} and Z has {Z.shape[1]}"
         raise InvalidInput(message(who, given, "give both the same columns, in the same order"))
+
+
+def same_names(first: Sequence[str] | None, second: Sequence[str] | None, who: str = "kernel") -> None:
+    """Raise InvalidInput if two tables have columns of the same names in different orders.
+
+    Columns of other names are taken as they come: x₁ of one table may well be compared with x₂ of another.
+
+    Parameters
+    ----------
+    first, second : sequence of str, or None for a table without names
+    who : str
+        The caller, which the message names.
+
+    Raises
+    ------
+    InvalidInput
+        If the orders differ.
+
+    Examples
+    --------
+    >>> same_names(["a", "b"], ["a", "b"]), same_names(["a", "b"], ["c", "d"]), same_names(["a", "b"], None)
+    (None, None, None)
+    >>> same_names(["a", "b"], ["b", "a"])
+    Traceback (most recent call last):
+        ...
+    mercer.errors.InvalidInput: kernel: two tables with the column 'a' in different places; give both in one order.
+    """
+    one, other = list(first or ()), list(second or ())
+    if one != other and sorted(one) == sorted(other):
+        moved = next(name for name, there in zip(one, other, strict=True) if name != there)
+        given = f"two tables with the column {moved!r} in different places"
+        raise InvalidInput(message(who, given, "give both in one order"))
 
 
 def is_torch(X: object) -> bool:

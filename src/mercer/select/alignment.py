@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import nnls
 
-from mercer.errors import InvalidInput, message
-from mercer.gram import KernelOperator
+from mercer.errors import InvalidInput, message, warn
+from mercer.gram import KernelOperator, lost_when_centred
+from mercer.gram.remainder import about_the_mean
 from mercer.kernels import Kernel, as_kernel
 from mercer.numerals import counted
 from mercer.points import as_rows, as_seed, available_memory, count, require, sample_rows
@@ -18,11 +19,15 @@ from mercer.points import as_rows, as_seed, available_memory, count, require, sa
 __all__ = [
     "alignment_products",
     "alignment_weights",
+    "all_equal",
     "centered_alignment",
     "centred",
     "cosine",
+    "dense_matrix",
+    "less_mean",
     "mixture_weights",
     "target_columns",
+    "to_unit",
 ]
 
 Floats = NDArray[np.float64]
@@ -57,6 +62,11 @@ def centered_alignment(
     InvalidInput
         If rows and targets differ in number.
 
+    Warns
+    -----
+    UserWarning
+        If float64 keeps too few digits of the kernel values less their means.
+
     References
     ----------
     C. Cortes, M. Mohri, A. Rostamizadeh (2012). Algorithms for learning kernels based on centered alignment. JMLR 13.
@@ -81,8 +91,16 @@ def centered_alignment(
         chosen = sample_rows(n, sample, seed)
         X, Y = own.space.of(X).among(chosen).rows, Y[chosen]
     require(3 * 8 * len(Y) ** 2, max(available_memory() // 2, 1), f"alignment on {len(Y)} rows", "set sample= lower")
-    K = KernelOperator(own, X, dtype=np.float64).toarray()
-    return cosine(centred(K), Y - Y.mean(axis=0))
+    K = dense_matrix("centered_alignment", own, X)
+    return cosine(centred(K), less_mean(to_unit(Y)))
+
+
+def dense_matrix(who: str, kernel: Kernel, X: Any) -> Floats:
+    """The kernel matrix in float64, or one that is the same once it is centred; warns if that loses its digits."""
+    K = about_the_mean(KernelOperator(kernel, X, dtype=np.float64))
+    if lost := lost_when_centred(K, f"{who} with {K.kernel!r}"):
+        warn(lost)
+    return np.asarray(K.toarray())
 
 
 def cosine(K: Floats, Y: Floats) -> float:
@@ -127,6 +145,36 @@ def target_columns(y: ArrayLike) -> Floats:
     return out[:, 1:] if len(classes) == 2 else out
 
 
+def all_equal(Y: Floats) -> NDArray[np.bool_]:
+    """Whether the targets of each column are all equal; their mean may differ from them by its rounding.
+
+    >>> all_equal(np.array([[0.1, 1.0], [0.1, 2.0], [0.1, 3.0]]))
+    array([ True, False])
+    """
+    return np.asarray(np.all(Y[:1] == Y, axis=0))
+
+
+def less_mean(Y: Floats) -> Floats:
+    """The targets less the mean of their column, exactly 0 if they are all equal.
+
+    >>> less_mean(np.array([[0.1, 1.0], [0.1, 2.0], [0.1, 3.0]]))
+    array([[ 0., -1.],
+           [ 0.,  0.],
+           [ 0.,  1.]])
+    """
+    return np.where(all_equal(Y), 0.0, Y - Y.mean(axis=0))
+
+
+def to_unit(Y: Floats) -> Floats:
+    """The targets over a power of two that makes the largest at most 1, so that their squares neither overflow nor
+    vanish; no digit of a sum or product changes.
+
+    >>> to_unit(np.array([[3e200], [-4e200]])).ravel().round(2)
+    array([ 0.49, -0.65])
+    """
+    return np.ldexp(Y, -np.frexp(np.max(np.abs(Y), initial=0.0))[1])
+
+
 def alignment_weights(matrices: Sequence[ArrayLike], y: ArrayLike, *, sparse: float = 0.0) -> Floats:
     r"""argmax over w ≥ 0, ‖w‖ = 1 of the centred alignment of Σ wₖKₖ with the targets (ALIGNF).
 
@@ -148,7 +196,8 @@ def alignment_weights(matrices: Sequence[ArrayLike], y: ArrayLike, *, sparse: fl
     Raises
     ------
     InvalidInput
-        Without a matrix, or for `sparse` outside [0, 1).
+        Without a matrix, for `sparse` outside [0, 1), and for matrices that do not have a row and a column for each
+        target.
 
     References
     ----------
@@ -165,13 +214,17 @@ def alignment_weights(matrices: Sequence[ArrayLike], y: ArrayLike, *, sparse: fl
         given = f"{len(matrices)} kernel matrices and sparse={sparse!r}"
         do = "give at least one matrix, and sparse from 0 to below 1"
         raise InvalidInput(message("alignment_weights", given, do))
-    M, a, sizes = alignment_products([centred(K) for K in matrices], target_columns(y))
+    Y, shapes = target_columns(y), [np.shape(K) for K in matrices]
+    if wrong := [shape for shape in shapes if shape != (len(Y), len(Y))]:
+        given = f"a kernel matrix of shape {wrong[0]} and {counted(len(Y), 'target')}"
+        raise InvalidInput(message("alignment_weights", given, "give n × n matrices of the same rows, and n targets"))
+    M, a, sizes = alignment_products([centred(K) for K in matrices], Y)
     return mixture_weights(M, a, sizes, sparse)[0]
 
 
 def alignment_products(matrices: Sequence[Floats], Y: Floats) -> tuple[Floats, Floats, Floats]:
     """M and a of centred matrices scaled to norm 1 (0 stays 0), and the norms ‖Kₖ_c‖ before."""
-    Y = Y - Y.mean(axis=0)
+    Y = less_mean(to_unit(Y))
     sizes = np.array([np.linalg.norm(K) for K in matrices])
     safe = np.where(sizes > 0, sizes, 1.0)
     M = np.array([[np.sum(A * B) for B in matrices] for A in matrices]) / np.outer(safe, safe)

@@ -15,7 +15,8 @@ from mercer.gram import KernelOperator, lost_when_centred
 from mercer.kernels import as_kernel
 from mercer.numerals import counted
 from mercer.operators import Dense, Operator, row_blocks
-from mercer.points import as_seed, parse_memory
+from mercer.points import as_seed, count, parse_memory
+from mercer.select.heuristics import checked_weights
 from mercer.solvers import Clustering, Lloyd, Partition, best_of_starts, drawn_starts
 from mercer.solvers.choose import STORED_SHARE
 
@@ -178,12 +179,14 @@ def choose_n_clusters(
     X : array-like of shape (n, d)
         Rows, or a precomputed kernel matrix.
     kernel : Kernel or str
+        Parameters that depend on data are resolved on the rows with their weights.
     counts : integers above 1
         Numbers of clusters to try.
     criterion : {"simplified", "exact"}
         "simplified" uses the distances from the means, which k-means already has. "exact" uses the mean distances from
         the rows of each cluster, with n² operations for each number of clusters.
     sample_weight : array of shape (n,), optional
+        A row of weight 2 counts as two rows; a row of weight 0 only gets a label.
     n_init : int
         Number of starts for each number of clusters.
     memory : int, str or None
@@ -199,6 +202,11 @@ def choose_n_clusters(
     InvalidInput
         For numbers outside 2 … n − 1, an unknown criterion, and weights that are negative, not finite or all 0.
 
+    Warns
+    -----
+    UserWarning
+        If float64 keeps too few digits of the kernel values less their means.
+
     Examples
     --------
     >>> from sklearn.datasets import make_blobs
@@ -208,13 +216,14 @@ def choose_n_clusters(
     (3, np.int64(3))
     """
     seed = as_seed(random_state, "choose_n_clusters")
-    K = KernelOperator(as_kernel(kernel), np.asarray(X) if isinstance(X, list) else X, dtype=np.float64)
+    rows, own = np.asarray(X) if isinstance(X, list) else X, as_kernel(kernel)
+    w = None if sample_weight is None else checked_weights("choose_n_clusters", sample_weight, count(rows))
+    K = KernelOperator(own if w is None else own.resolve(rows, None, w), rows, dtype=np.float64)
     n, tried = K.shape[0], sorted(set(counts))
     if not tried or tried[0] < 2 or tried[-1] >= n or criterion not in ("simplified", "exact"):
         given = f"counts={tried} and criterion={criterion!r} for {counted(n, 'row')}"
         do = 'give numbers from 2 to n − 1, and "simplified" or "exact"'
         raise InvalidInput(message("choose_n_clusters", given, do))
-    w = None if sample_weight is None else _checked(sample_weight, n)
     if lost := lost_when_centred(K, "choose_n_clusters"):
         warn(lost)
     fits = 8 * n * n <= STORED_SHARE * parse_memory(memory)
@@ -225,14 +234,6 @@ def choose_n_clusters(
     best = int(scores.argmax())
     inertias = np.array([one.inertia for one in found])
     return ClusterCounts(tried[best], np.array(tried, np.intp), scores, inertias, found[best].labels)
-
-
-def _checked(sample_weight: Any, n: int) -> Floats:
-    w = np.asarray(sample_weight, np.float64)
-    if w.shape != (n,) or not np.all((w >= 0) & (w < np.inf)) or not np.any(w > 0):
-        given = f"weights of shape {w.shape} for {n} rows, or weights that are negative, not finite, or all 0"
-        raise InvalidInput(message("choose_n_clusters", given, "give one non-negative weight for each row"))
-    return w
 
 
 def _score(A: Operator, found: Partition, w: Floats | None, criterion: str) -> float:

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.parameters.bandwidth import MEASURES, distance_quantiles, from_data, from_distance
+from mercer.numerals import counted
 from mercer.points import as_rows, as_seed
 from mercer.select.candidates import _number
 
-__all__ = ["bandwidth_heuristic"]
+__all__ = ["bandwidth_heuristic", "checked_weights"]
 
 WHO = "bandwidth_heuristic"
 
@@ -51,7 +53,8 @@ def bandwidth_heuristic(
     Raises
     ------
     InvalidInput
-        For a kernel without a bandwidth, and for quantiles outside [0, 1].
+        For a kernel without a bandwidth, for quantiles outside [0, 1], and for weights that are negative, not finite,
+        all 0, or not one for each row.
 
     References
     ----------
@@ -76,7 +79,7 @@ def bandwidth_heuristic(
     wrong = [q for q in quantiles if not 0 <= q <= 1]
     if wrong:
         raise InvalidInput(message(WHO, f"the quantile {wrong[0]!r}", "give numbers from 0 to 1"))
-    weights = None if sample_weight is None else np.asarray(sample_weight, np.float64)
+    weights = checked_weights(WHO, sample_weight, rows.shape[0])
     if weights is not None:
         rows, weights = rows[weights > 0], weights[weights > 0]
     measure = MEASURES[own.measure]
@@ -86,3 +89,18 @@ def bandwidth_heuristic(
     else:
         gammas = [from_distance(measure, distance) for distance in found]
     return [own.replace(**{name: _number(own._from_gamma(gamma))}) for gamma in gammas]
+
+
+def checked_weights(who: str, sample_weight: Any, n: int) -> NDArray[np.float64] | None:
+    """The weights of n rows in float64, or None if there are none.
+
+    >>> checked_weights("bandwidth_heuristic", [1, 0], 2)
+    array([1., 0.])
+    """
+    if sample_weight is None:
+        return None
+    w = np.asarray(sample_weight, np.float64)
+    if w.shape != (n,) or not np.all((w >= 0) & (w < np.inf)) or not np.any(w > 0):
+        given = f"weights of shape {w.shape} for {counted(n, 'row')}, or weights negative, not finite, or all 0"
+        raise InvalidInput(message(who, given, "give one non-negative weight for each row, not all 0"))
+    return w

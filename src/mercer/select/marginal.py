@@ -18,6 +18,7 @@ from mercer.kernels import Kernel, Scaled, as_kernel
 from mercer.numerals import counted
 from mercer.points import as_rows, as_seed, available_memory, points_of, require, sample_rows, vectors_of
 from mercer.points.validate import squarable
+from mercer.select.alignment import less_mean
 from mercer.select.ascent import Ascended, Ascent, bounds_of
 from mercer.select.covariance import COARSE, NOISE, Covariance, free_parameters
 
@@ -208,7 +209,7 @@ def maximise_marginal_likelihood(
     seed = as_seed(random_state, "maximise_marginal_likelihood")
     start = perf_counter()
     rows, targets = _checked(X, y, sample, seed)
-    Z = targets - targets.mean(axis=0)
+    Z = less_mean(targets)
     if not np.any(Z):
         raise InvalidInput(message(WHO, "targets that are all the same", "give targets that vary"))
     own = as_kernel(kernel).resolve(rows)

@@ -15,17 +15,26 @@ from mercer.errors import InvalidInput, message
 from mercer.events import StageDone, TilesDone, emit
 from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.factorizations.spectrum import RidgeSpectrum
-from mercer.gram import KernelOperator
+from mercer.gram.remainder import TO_KEEP_DIGITS
 from mercer.kernels import Kernel, as_kernel
 from mercer.numerals import counted
 from mercer.points import as_rows, as_seed, available_memory, count, require, sample_rows, take
-from mercer.select.alignment import alignment_products, centred, mixture_weights, target_columns
+from mercer.select.alignment import (
+    alignment_products,
+    centred,
+    dense_matrix,
+    less_mean,
+    mixture_weights,
+    target_columns,
+    to_unit,
+)
 from mercer.select.candidates import default_alphas
 
 __all__ = ["KernelMixture", "column_kernels", "combine_kernels"]
 
 Floats = NDArray[np.float64]
 WHO = "combine_kernels"
+UNSOLVED = "float64 cannot solve for the weights"
 STEPS = 100
 SETTLED = 1e-4
 
@@ -153,7 +162,13 @@ def combine_kernels(
     Raises
     ------
     InvalidInput
-        Without kernels, for an unknown method, `sparse` outside [0, 1), or fewer than two rows.
+        Without kernels, for an unknown method, `sparse` outside [0, 1), or fewer than two rows; and for "ridge", if
+        float64 cannot solve its systems.
+
+    Warns
+    -----
+    UserWarning
+        If float64 keeps too few digits of a kernel's values less their means.
 
     References
     ----------
@@ -173,11 +188,11 @@ def combine_kernels(
     seed = as_seed(random_state, "combine_kernels")
     start = perf_counter()
     own, rows, Y = _checked(kernels, X, y, method, sparse, sample, seed)
-    matrices = [KernelOperator(kernel, rows, dtype=np.float64).toarray() for kernel in own]
+    matrices = [dense_matrix(WHO, kernel, rows) for kernel in own]
     n = len(Y)
     everyone = np.arange(n)
     if method == "ridge" and alpha is None:
-        alpha = _chosen_alpha([_standard(centred(K)) for K in matrices], Y - Y.mean(axis=0))
+        alpha = _chosen_alpha([_standard(centred(K)) for K in matrices], less_mean(Y))
     weights, shares = _found(matrices, Y, everyone, method, alpha, sparse)
     rng, drawn = np.random.default_rng(seed + 1), []
     for done in range(bootstrap):
@@ -206,7 +221,7 @@ def _found(
     """Weights of the unscaled matrices, and shares, on some rows."""
     whole = len(rows) == len(Y) and bool(np.all(rows == np.arange(len(Y))))
     own = [centred(K if whole else K[np.ix_(rows, rows)]) for K in matrices]
-    targets = Y[rows] - Y[rows].mean(axis=0)
+    targets = less_mean(Y[rows])
     if method == "alignment":
         weights, sizes = mixture_weights(*alignment_products(own, targets), sparse)
     else:
@@ -229,6 +244,9 @@ def _chosen_alpha(matrices: Sequence[Floats], Y: Floats) -> float:
     """The λ with the smallest leave-one-out error of the equal mixture."""
     grid = default_alphas()
     spectrum = RidgeSpectrum.of(np.mean(matrices, axis=0), intercept=True)
+    grid = grid[spectrum.solvable(grid)]
+    if not len(grid):
+        raise InvalidInput(message(WHO, f"kernels for which {UNSOLVED}", f"{TO_KEEP_DIGITS}, or give alpha="))
     errors = np.mean((spectrum.leave_one_out(Y, grid) - Y[:, None, :]) ** 2, axis=(0, 2))
     return float(grid[int(errors.argmin())])
 
@@ -254,7 +272,9 @@ def _iterated(matrices: Sequence[Floats], Y: Floats, alpha: float, left: NDArray
     shares = left / np.count_nonzero(left)
     for _ in range(STEPS):
         factor = CholeskyFactor.of(sum(w * K for w, K in zip(shares, matrices, strict=True) if w > 0), alpha)
-        assert factor is not None, "a centred kernel matrix plus a positive shift is positive definite"
+        if factor is None:  # by rounding: a centred kernel matrix plus a positive shift is positive definite
+            given = f"kernels for which {UNSOLVED} with alpha={alpha:g}"
+            raise InvalidInput(message(WHO, given, f"{TO_KEEP_DIGITS}, or give a larger alpha"))
         A = factor.solve(Y)
         norms = np.array(
             [
@@ -282,7 +302,7 @@ def _checked(
         do = 'give at least one kernel, method="alignment" or "ridge", and sparse from 0 to below 1'
         raise InvalidInput(message(WHO, said, do))
     objects = any(kernel.space.objects for kernel in given)
-    rows, Y = X if objects else as_rows(X), target_columns(y)
+    rows, Y = X if objects else as_rows(X), to_unit(target_columns(y))  # weights do not depend on the unit
     n = count(rows)
     if len(Y) != n or n < 2:
         do = "give two or more rows, with one target for each"

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from mercer.engine.backend import spare_threads
-from mercer.errors import InvalidInput, message
+from mercer.errors import InvalidInput, message, warn
 from mercer.events import StageDone, emit
-from mercer.gram import KernelOperator
+from mercer.gram import KernelOperator, lost_when_centred
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.vectors.products import is_linear
 from mercer.numerals import counted
@@ -140,6 +140,11 @@ def cross_validate_kernel_pca(
     InvalidInput
         For fewer than two rows per fold, rows that are not vectors, no kernel, or k and α that are not positive.
 
+    Warns
+    -----
+    UserWarning
+        If float64 keeps too few digits of a kernel's values less their means.
+
     Notes
     -----
     One eigendecomposition for each kernel and fold serves every k; each k needs a factorisation for its decoder.
@@ -206,7 +211,10 @@ def _errors(
     kernel: Kernel, X: Any, counts: list[int], parts: Sequence[NDArray[np.intp]], decoder: Kernel, alpha: float
 ) -> Floats:
     """The error of each number of components (rows) on each fold (columns)."""
-    K = np.asarray(KernelOperator(kernel, X).astype(np.float64).toarray())
+    operator = KernelOperator(kernel, X).astype(np.float64)
+    if lost := lost_when_centred(operator, f"{WHO} with {kernel!r}"):
+        warn(lost)
+    K = np.asarray(operator.toarray())
     dense = np.asarray(vectors_of(X).dense(), np.float64)
     eps = float(np.finfo(X.dtype).eps)
     out = np.empty((len(counts), len(parts)))

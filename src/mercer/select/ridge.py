@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mercer.engine.backend import spare_threads
-from mercer.errors import InvalidInput, message
+from mercer.errors import InvalidInput, message, warn
 from mercer.events import StageDone, emit
 from mercer.factorizations import RidgeSpectrum
-from mercer.gram import KernelOperator
+from mercer.gram import KernelOperator, lost_when_centred
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.parameters.comparable import comparable
 from mercer.numerals import counted
@@ -160,6 +160,11 @@ def cross_validate_ridge(
     InvalidInput
         For fewer than two rows per fold, one class only, α that are not positive, or no kernel.
 
+    Warns
+    -----
+    UserWarning
+        If there is an intercept, and float64 keeps too few digits of a kernel's values less their means.
+
     Notes
     -----
     The α found on a sample of m rows is used for all n rows without scaling. α is the ratio of the variances of noise
@@ -261,7 +266,10 @@ def _scores(
     intercept: bool,
 ) -> Floats:
     """The score of each α (rows) on each fold (columns)."""
-    K = np.ascontiguousarray(KernelOperator(kernel, X).astype(np.float64).toarray())
+    A = KernelOperator(kernel, X).astype(np.float64)
+    if intercept and (lost := lost_when_centred(A, f"{WHO} with {kernel!r}")):
+        warn(lost)
+    K = np.ascontiguousarray(A.toarray())
     found = _predictions(K, Y, alphas, parts, intercept, kernel.properties.definiteness.is_mercer)
     scores = [scorer(Y[fold], predicted, None).mean(axis=1) for fold, predicted in zip(parts, found, strict=True)]
     return np.stack(scores, axis=1)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.select.alignment import all_equal
+
 __all__ = ["Scorer", "accuracy", "negative_squares", "r2"]
 
 Floats = NDArray[np.float64]
@@ -51,8 +53,10 @@ def r2(Y: Floats, predicted: Floats, weights: Floats | None = None) -> Floats:
     """
     lost = -negative_squares(Y, predicted, weights)
     spread = np.average((Y - np.average(Y, axis=0, weights=weights)) ** 2, axis=0, weights=weights)
-    safe = np.where(spread > 0, spread, 1.0)
-    return np.where(spread > 0, 1 - lost / safe, np.where(lost == 0, 1.0, 0.0))
+    # The mean of equal targets is rounded, and their spread then its rounding.
+    varies = (spread > 0) & ~all_equal(Y if weights is None else Y[weights > 0])
+    safe = np.where(varies, spread, 1.0)
+    return np.where(varies, 1 - lost / safe, np.where(lost == 0, 1.0, 0.0))
 
 
 def accuracy(Y: Floats, predicted: Floats, weights: Floats | None = None) -> Floats:

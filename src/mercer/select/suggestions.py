@@ -29,7 +29,7 @@ from mercer.kernels import (
 )
 from mercer.numerals import counted
 from mercer.points import as_rows, as_seed, available_memory, count, points_of, require, sample_rows, vectors_of
-from mercer.select.alignment import centred, cosine, target_columns
+from mercer.select.alignment import all_equal, centred, cosine, less_mean, target_columns, to_unit
 from mercer.select.candidates import default_alphas, default_kernels
 from mercer.select.scorers import accuracy
 
@@ -202,7 +202,7 @@ def _tried(kernel: Kernel, rows: Any, Y: Floats, classes: bool) -> _Trial:
     start = perf_counter()
     inner = kernel.vector_kernel if isinstance(kernel, TableKernel) else kernel
     K = KernelOperator(inner, rows, dtype=np.float64).toarray()
-    alignment = cosine(centred(K), Y - Y.mean(axis=0))
+    alignment = cosine(centred(K), less_mean(Y))
     # λ is relative to the variance of the kernel, tr(HKH)/n, so that one grid suits all kernels.
     unit = max(float(np.trace(centred(K))) / len(K), 1e-300)
     grid = default_alphas() * unit
@@ -293,11 +293,11 @@ def _targets(y: ArrayLike, task: str, n: int) -> tuple[Floats, bool]:
     classes = task == "classification" or (task == "auto" and _are_labels(values))
     if task != "auto":
         values = values.astype(str if classes else np.float64)
-    Y = target_columns(values)
+    Y = to_unit(target_columns(values))  # neither R² nor the alignment depends on the unit
     if len(Y) != n or n < 10:
         do = "give ten or more rows, with one target for each"
         raise InvalidInput(message(WHO, f"{counted(n, 'row')} and {counted(len(Y), 'target')}", do))
-    if not np.all(Y.var(axis=0) > 0):
+    if np.any(all_equal(Y)) or not np.all(Y.var(axis=0) > 0):
         raise InvalidInput(message(WHO, "targets that are all the same", "give targets that vary"))
     return Y, classes
 

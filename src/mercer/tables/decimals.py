@@ -85,7 +85,11 @@ def as_plain_numbers(
         known |= _grouped(texts(pointed))
     commaed = [name for name, one in again.items() if one.comma_is_decimal and one.has(",")]
     commaed += [] if doubt else decimal
-    thousands = [name for name, one in known.items() if one.between_thousands and (name in found or one.has("."))]
+    thousands = [
+        name
+        for name, one in known.items()
+        if one.between_thousands and (name in found or one.has(one.between_thousands))
+    ]
     notes = [f"decimal commas in {_named(commaed)}"] if commaed else []
     notes += [f"marks between thousands in {_named(thousands)}"] if thousands else []
     for sign in dict.fromkeys(one.sign for one in known.values() if one.sign):
@@ -185,6 +189,8 @@ def _again(texts: Any, like: Mapping[str, str], who: str) -> dict[str, Written]:
                 given = f"{odd[0]!r} in the column {name!r}, which had points between thousands at the fit"
                 raise InvalidInput(message(who, given, "give its numbers as there, or without points"))
             found[name] = Written(text, sign, ".")
+        elif mark.startswith("1,000") and _mostly(fields, _THOUSANDS, _POINT, some=False):
+            found[name] = Written(text, sign, ",")
     return found
 
 

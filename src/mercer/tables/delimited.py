@@ -189,10 +189,11 @@ def _identifies(texts: Any, numbers: Any) -> bool:
 def _delimiter(text: str) -> str:
     """The delimiter that splits the first lines into equally many fields, and the most; a space only as a last resort.
 
-    A delimiter that splits the first line is preferred: under a header a;b;c commas belong to numbers.
+    A delimiter that splits the first line as it splits the others is preferred, then one that splits it at all: under
+    a header a;b;c, or a;"b, c", commas belong to numbers.
     """
     lines = list(islice((line for line in stream_of(text) if line.strip()), _LOOK))
-    best, most = None, (False, 1)
+    best, most = None, (False, False, 1)
     for delimiter in DELIMITERS:
         if delimiter == " " and best is not None:
             break
@@ -200,9 +201,11 @@ def _delimiter(text: str) -> str:
         usual, times = Counter(counts).most_common(1)[0]
         # A row of another length is reported later; it must not hide the delimiter.
         alike = times >= 0.7 * len(counts) or (len(counts) < 4 and counts[0] == usual)
-        if usual > 1 and alike and (counts[0] > 1, usual) > most:
-            best, most = delimiter, (counts[0] > 1, usual)
-    if not most[0] and any('"' in line for line in lines) and _alike(lines, " "):
+        # Of two lines each length is as usual as the other, so the header is compared with the rows alone.
+        agrees = counts[0] == Counter(counts[1:] or counts).most_common(1)[0][0]
+        if usual > 1 and alike and (rank := (agrees, counts[0] > 1, usual)) > most:
+            best, most = delimiter, rank
+    if not most[1] and any('"' in line for line in lines) and _alike(lines, " "):
         best = " "  # what else splits the rows, but not the header, is in quotes
     if best == ",":
         best = next((other for other in ";\t|" if _all_numbers(_split(lines, other))), best)

@@ -15,7 +15,7 @@ from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
 from mercer.mixins import BaseEstimator, TransformerMixin
 from mercer.numerals import counted
-from mercer.schemas import Array, Check, Count, Schema, Texts
+from mercer.schemas import Array, Check, Count, Schema, Texts, Value
 from mercer.tables.columns import (
     OBJECTS,
     ColumnPlan,
@@ -73,6 +73,8 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
     kinds_, flags_, forms_, marks_ : lists of str
         For each of these columns the kind, the flag and the form of its `ColumnPlan`, and how its numbers were written
         (`Table.marks`).
+    target_mark_ : str
+        How the numbers of the target were written, if `knowing` was told; otherwise empty.
     numbers_ : array of shape (columns, 5)
     categories_ : list of lists of str
     feature_names_out_ : list of str
@@ -105,6 +107,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         Texts("flags_", "columns"),
         Texts("forms_", "columns", optional=True),
         Texts("marks_", "columns", optional=True),
+        Value("target_mark_", str, optional=True),  # not in older files
         Texts("feature_names_out_", "features"),
         Texts("summary_", "sentences"),
         Check("its columns are not those of a fit", lambda encoder: encoder._is_sound()),
@@ -144,7 +147,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         if not kept:
             raise InvalidInput(message("TableEncoder", "no column is left", "leave fewer out"))
         copy = type(self)(**self.get_params())
-        copy._keep(kept, self._marks)
+        copy._keep(kept, self._marks, self._target_mark)
         copy.summary_ = [*self.summary_, f"{_some(list(names))}: {why}"]
         return copy
 
@@ -153,10 +156,11 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         unused = [plan.name for plan in self._plans() if not set(plan.features) & set(features)]
         return self.without(*unused) if unused else self
 
-    def knowing(self, frame: Any, marks: Mapping[str, str] = MappingProxyType({})) -> Self:
+    def knowing(self, frame: Any, marks: Mapping[str, str] = MappingProxyType({}), target: str = "") -> Self:
         """A fitted copy for which a data frame's texts among numbers and dates mean missing values, as the fit's do.
 
-        `marks` are those of the table (`Table.marks`), to read later tables by.
+        `marks` are those of the table (`Table.marks`), to read later tables by, and `target` names the column in it
+        that is predicted, whose mark is kept too.
 
         >>> import pandas as pd
         >>> encoder = TableEncoder().fit(pd.DataFrame({"size": ["1", "2", "4"]}))
@@ -165,7 +169,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         """
         frame, where, plain = self._found(frame)
         copy = type(self)(**self.get_params())
-        copy._keep(self._plans(), self._marks | dict(marks))
+        copy._keep(self._plans(), self._marks | dict(marks), marks.get(target, self._target_mark))
         copy.summary_ = [*self.summary_]
         read = np.isin(self.kinds_, ["number", "flag"]) & ~plain
         for place in np.flatnonzero(read).tolist():
@@ -190,8 +194,11 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
             found[place] = plan_text(name, values) if read else plan_column(name, values, self.max_categories, *rules)
         return [found[place] for place in range(len(names))]
 
-    def _keep(self, kept: list[ColumnPlan], marks: Mapping[str, str] = MappingProxyType({})) -> None:
+    def _keep(
+        self, kept: list[ColumnPlan], marks: Mapping[str, str] = MappingProxyType({}), target_mark: str = ""
+    ) -> None:
         self.marks_ = [marks.get(plan.name, "") for plan in kept]
+        self.target_mark_ = target_mark
         self.columns_ = [plan.name for plan in kept]
         self.kinds_ = [plan.kind for plan in kept]
         self.numbers_: NDArray[np.float64] = np.array([plan.numbers for plan in kept])
@@ -204,6 +211,10 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
     @property
     def _marks(self) -> dict[str, str]:
         return dict(zip(self.columns_, getattr(self, "marks_", ()), strict=False))  # older models have none
+
+    @property
+    def _target_mark(self) -> str:
+        return getattr(self, "target_mark_", "")  # older models have none
 
     @property
     def written(self) -> dict[str, str]:

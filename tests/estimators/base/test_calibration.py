@@ -176,3 +176,51 @@ def test_without_probability():
 def test_a_class_of_one_row():
     with pytest.raises(InvalidInput, match="class of one row"):
         SVC(probability=True).fit(X[:51], Y[:51])
+
+
+@pytest.mark.parametrize(
+    "machine", [SVC(kernel=Gaussian(1.0), probability=True), NuSVC(kernel=Gaussian(1.0), probability=True)]
+)
+@pytest.mark.parametrize("seed", range(4))
+def test_sorted_rows_are_calibrated_as_well_as_shuffled_ones(machine, seed):
+    rng = np.random.default_rng(seed)
+    rows = np.sort(rng.uniform(-3, 3, (300, 1)), axis=0)
+    y = (rng.random(300) < 1 / (1 + np.exp(-2 * np.sin(2 * rows[:, 0])))).astype(int)
+    mixed = rng.permutation(300)
+    shuffled = machine.fit(rows[mixed], y[mixed]).score(rows, y)
+    assert machine.fit(rows, y).score(rows, y) == pytest.approx(shuffled, abs=0.03)
+
+
+@pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_probabilities_that_fall_as_decisions_rise_are_told(classes, multi_class):
+    rows = np.arange(60.0)[:, None]  # whose neighbours are of other classes
+    machine = SVC(kernel=Gaussian(0.1), probability=True, multi_class=multi_class)
+    with pytest.warns(UserWarning, match="SVC: probabilities of 0.* do not rise with the decisions.*give more rows"):
+        model = machine.fit(rows, np.arange(60) % classes)
+    assert np.any(model.calibration_[:, 0] <= 0)
+    assert any("probability=False" in one for one in model.report_.warnings)
+    assert not SVC(probability=True).fit(X, Y).report_.warnings
+
+
+class OfC(SVC):
+    def __init__(self, C=1.0):
+        super().__init__(C, Gaussian(0.3), probability=True, solver="nystroem", n_landmarks=40)
+
+
+class OfNu(NuSVC):
+    def __init__(self, nu=0.3):
+        super().__init__(nu, Gaussian(0.3), probability=True)
+
+
+def test_a_subclass_with_parameters_of_its_own_has_probabilities():
+    whole = SVC(10.0, Gaussian(0.3), probability=True, solver="nystroem", n_landmarks=40)
+    assert_close(OfC(10.0).fit(X, Y).predict_proba(X), whole.fit(X, Y).predict_proba(X))
+    nu = NuSVC(0.3, Gaussian(0.3), probability=True)
+    assert_close(OfNu().fit(X, Y).predict_proba(X), nu.fit(X, Y).predict_proba(X))
+
+
+def test_a_warm_start_does_not_reach_the_folds():
+    machine = SVC(10.0, Gaussian(0.3), probability=True, warm_start=True)
+    first = machine.fit(X, Y).predict_proba(X)
+    np.testing.assert_allclose(machine.fit(X, Y).predict_proba(X), first, atol=1e-6)

@@ -146,3 +146,12 @@ def test_parameters_that_are_none_are_refused(options, words):
 def test_a_budget_that_is_too_small_is_refused():
     with pytest.raises(MemoryExceeded, match="memory="):
         KernelSpectralClustering(2, memory=1000).fit(X)
+
+
+def test_a_row_of_weight_0_that_is_like_no_other_is_absent():
+    far, w = np.vstack([X, [[500.0, 500.0]]]), np.r_[np.ones(len(X)), 0.0]
+    wanted = KernelSpectralClustering(2, KERNEL).fit(X)
+    model = KernelSpectralClustering(2, KERNEL).fit(far, sample_weight=w)
+    assert_close(model.eigenvalues_, wanted.eigenvalues_, 1e-9)
+    assert adjusted_rand_score(model.labels_[:-1], wanted.labels_) == 1
+    assert model.labels_[-1] == model.predict([[500.0, 500.0]])[0]

@@ -244,3 +244,16 @@ def test_searches_reach_both_kernels_and_files_keep_everything(circle, tmp_path)
     for ours, theirs in zip(model.transform(X, Y), again.transform(X, Y), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert str(again.report_) == str(model.report_)
+
+
+def test_columns_of_the_second_view_in_another_order_are_refused(views, tmp_path):
+    X, Y = views
+    table = pd.DataFrame(Y, columns=list("abcd"))
+    model = KernelCCA(1).fit(X, table)
+    assert model.feature_names_y_ == list("abcd")
+    save(model, tmp_path / "cca")
+    for one in (model, load(tmp_path / "cca")):
+        assert one.score(X, table) == pytest.approx(one.score(X, Y))
+        with pytest.raises(InvalidInput, match="KernelCCA: two tables with the column 'a' in different places"):
+            one.score(X, table[list("bacd")])
+    assert not hasattr(model.fit(X, Y), "feature_names_y_")

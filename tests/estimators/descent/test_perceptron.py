@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris, make_circles
 
-from mercer import KernelPerceptron
+from mercer import KernelPerceptron, load, save
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
 from mercer.kernels import Gaussian, Linear, Polynomial, Precomputed
 from mercer.testing import assert_close
@@ -111,6 +111,26 @@ def test_the_history_is_a_film_of_the_surface(rings):
         np.testing.assert_allclose(frames[2], half.decision_function(X), atol=1e-10)
     with pytest.raises(InvalidInput, match="keep_history"):
         list(KernelPerceptron().fit(X, y).staged_decision_function(X))
+
+
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("method", ["gradient", "plain", "voted", "averaged"])
+def test_a_fitted_perceptron_answers_as_it_was_fitted(method, constant, tmp_path):
+    X, y = three()
+    for labels in (y, y > 0):
+        model = KernelPerceptron("linear", method=method, fit_intercept=constant, max_iter=5, tol=None).fit(X, labels)
+        scores = model.decision_function(X)
+        for other in ("voted", "plain"):
+            model.set_params(method=other, fit_intercept=not constant)
+            np.testing.assert_array_equal(model.decision_function(X), scores)
+        save(model, tmp_path / "m")
+        np.testing.assert_allclose(load(tmp_path / "m").decision_function(X), scores, rtol=1e-12)
+    if method == "voted":
+        with pytest.raises(InvalidInput, match="votes of many functions"):
+            model.compress(5)
+        model.votes_.pop("constant")  # models that were saved before have none
+        old = model.set_params(fit_intercept=constant).decision_function(X)
+        np.testing.assert_array_equal(old, scores)
 
 
 def test_weight_2_is_a_repeated_row_and_weight_0_an_absent_one():

@@ -286,3 +286,14 @@ def test_refusals_of_methods(data):
     with pytest.raises(InvalidInput, match="does not keep"):
         given.log_marginal_likelihood(given.theta_)
     assert np.isfinite(given.log_marginal_likelihood())
+
+
+def test_equal_targets_whose_mean_is_rounded_are_constant(data):
+    X, _, new = data
+    y = np.column_stack([np.full(80, 3.0), np.full(80, 0.1)])
+    for t in (y[:, 0], y[:, 1], y):
+        model = GaussianProcessRegressor(normalize_y=True).fit(X, t)
+        mean, deviation = model.predict(new, return_std=True)
+        np.testing.assert_array_equal(mean, np.broadcast_to(t[0], mean.shape))
+        exact = GaussianProcessRegressor().fit(X, np.zeros_like(t)).predict(new, return_std=True)[1]
+        assert_close(deviation, exact, rtol=1e-9)

@@ -1,5 +1,6 @@
 """Support vector machines: LIBSVM's optimum, the chapter's conditions by brute force, and what users do around them."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
-from mercer import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+from mercer import SVC, SVR, NuSVC, NuSVR, OneClassSVM, load, save
 from mercer.engine import backend
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
 from mercer.estimators.svm import support_vector_classes
@@ -243,6 +244,33 @@ def test_one_class_against_the_rest_is_a_machine_of_two_classes(memory):
     np.testing.assert_array_equal(model.predict(X), scores.argmax(axis=1))
     with pytest.raises(InvalidInput, match="no pairs"):
         SVC(multi_class="ovr", decision_function_shape="ovo").fit(X, y)
+
+
+@pytest.mark.parametrize("probability", [False, True])
+@pytest.mark.parametrize("solver", ["exact", "nystroem"])
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_a_fitted_machine_answers_as_it_was_fitted(classes, solver, probability, tmp_path):
+    X, y = load_digits(n_class=classes, return_X_y=True)
+    X, y = X[:150] / 16, y[:150]
+    for fitted, later in (("ovo", "ovr"), ("ovr", "ovo")):
+        options = {"solver": solver, "n_landmarks": 40, "probability": probability}
+        model = SVC(10.0, Gaussian(0.3), multi_class=fitted, **options).fit(X, y)
+        scores, labels = model.decision_function(X), model.predict(X)
+        old = pickle.loads(pickle.dumps(model))
+        del old._fitted_against_rest  # models that were saved before have none
+        np.testing.assert_array_equal(old.decision_function(X), scores)
+        save(old, tmp_path / "old")
+        np.testing.assert_array_equal(load(tmp_path / "old").predict(X), labels)
+        save(model.set_params(multi_class=later), tmp_path / "new")
+        for one in (model, load(tmp_path / "new")):
+            np.testing.assert_array_equal(one.decision_function(X), scores)
+            np.testing.assert_array_equal(one.predict(X), labels)
+    if classes > 2:
+        with pytest.raises(InvalidInput, match='multi_class="ovr"'):
+            model.set_params(decision_function_shape="ovo").decision_function(X)
+    again, new = model.set_params(decision_function_shape="ovr").fit(X, y), clone(model).fit(X, y)
+    np.testing.assert_array_equal(again.decision_function(X), new.decision_function(X))
+    assert again.dual_coef_.shape == new.dual_coef_.shape
 
 
 def test_linear_coefficients(data):

@@ -142,8 +142,8 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self._kernel_size(K)
         with report.stage("degrees"):
             degrees = self._degrees(K)
-        self._refuse_negative(degrees)
         w = np.ones(n) if weights is None else weights
+        self._refuse_negative(degrees[w > 0])
         self._embed(K, w, degrees, q, report)
         self.embedding_ = self._normalised(K, degrees)
         problem = Clustering(LowRank(self.embedding_), np.zeros(n, np.intp), k, weights)
@@ -180,7 +180,7 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def _embed(self, K: KernelOperator, w: np.ndarray, degrees: np.ndarray, q: int, report: Report) -> None:
         """The eigenvectors of diag(s) K diag(s), s = √(w/d), as coefficients of the extension to all rows."""
-        s = np.sqrt(w / degrees)
+        s = np.sqrt(w / np.where(w > 0, degrees, 1.0))
         solution = self._solve(K, s, q, report)
         with report.stage("check in float64"):
             V = np.asarray(solution.x.vectors, np.float64)

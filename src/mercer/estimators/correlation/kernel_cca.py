@@ -18,8 +18,8 @@ from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
 from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mercer.numerals import counted
-from mercer.points import points_of, require_table
-from mercer.schemas import NON_NEGATIVE, Array, Count, Rows, Schema, Value
+from mercer.points import points_of, require_table, same_names
+from mercer.schemas import NON_NEGATIVE, Array, Count, Rows, Schema, Texts, Value
 from mercer.solvers import Solution, Status
 from mercer.ways.report import Report
 
@@ -77,6 +77,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         κₓ and κᵧ.
     n_features_y_ : int
         Columns of the second view.
+    feature_names_y_ : list of str
+        Their names, if it was a data frame.
     kernel_, kernel_y_, X_fit_, Y_fit_, report_
         The kernels as resolved, the training rows or landmarks of both views, and the report on method and accuracy.
 
@@ -124,6 +126,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         Rows("X_fit_"),
         Value("kernel_y_", Kernel),
         Count("n_features_y_", "e"),
+        Texts("feature_names_y_", "e", optional=True),
         Rows("Y_fit_", "m", "e", "kernel_y_"),
         Array("correlations_", "pairs"),
         Array("dual_coef_", "n pairs"),
@@ -195,6 +198,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self._warn_if_lost(L, report)
         self._kernel_size(K)
         self.n_features_y_ = 0 if self.kernel_y_.space.objects else int(Y.shape[1])
+        if names and not self.kernel_y_.space.objects:
+            self.feature_names_y_ = list(names)
         method, m = self._plan(K, L, report)
         with report.stage("views"), one_blas_thread(2.0 * K.shape[0] * m**2):
             x = self._view(K, method, m, "X")
@@ -274,11 +279,14 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             return kernel.as_objects(Y)
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "input_name": "y", "estimator": self}
         require_table(Y, type(self).__name__)
+        names = points_of(Y).names
         Y = check_array(Y, ensure_2d=False, **options)
         Y = check_array(Y.reshape(-1, 1) if Y.ndim == 1 else Y, **options)
         if fitted and Y.shape[1] != self.n_features_y_:
             given = f"a second view of {Y.shape[1]} features; fit saw {self.n_features_y_}"
             raise InvalidInput(message(type(self).__name__, given, "give the same columns"))
+        if fitted:
+            same_names(getattr(self, "feature_names_y_", None), names, type(self).__name__)
         if not fitted and kernel.space.numbered:
             self._check_precomputed(Y)
         return Y

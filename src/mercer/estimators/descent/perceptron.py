@@ -115,7 +115,8 @@ class KernelPerceptron(LeastSquaresClassifier):
         α with α₀ first, if `keep_history` is given; `staged_decision_function` makes the film of it. With "voted" it
         is the plain α.
     votes_ : dict
-        After "voted": the rows, classes and amounts of the updates, and for how many visits each stood.
+        After "voted": the rows, classes and amounts of the updates, for how many visits each stood, and the value of
+        the dummy example, 0 without an intercept.
     kernel_, X_fit_, report_
         The kernel as resolved, the rows of the expansion of f, and the report on method and accuracy.
     compression_loss_ : float
@@ -157,6 +158,7 @@ class KernelPerceptron(LeastSquaresClassifier):
                 Indices("rivals", "updates", of="classes"),
                 Array("amounts", "updates"),
                 Array("visits", "updates"),
+                Array("constant", optional=True),  # not in older files
             ),
             optional=True,
         ),
@@ -193,6 +195,7 @@ class KernelPerceptron(LeastSquaresClassifier):
         self.memory = memory
 
     tol: Any
+    votes_: dict[str, Any]
 
     # ---- fit --------------------------------------------------------------------------------------------------------
 
@@ -279,6 +282,7 @@ class KernelPerceptron(LeastSquaresClassifier):
             "rivals": state.others,
             "amounts": state.amounts,
             "visits": stood,
+            "constant": float(self.fit_intercept),
         }
         self.report_.notes.append(f"{len(stood)} classifiers vote")
 
@@ -311,26 +315,27 @@ class KernelPerceptron(LeastSquaresClassifier):
         check_descent(self)
 
     def _decide(self, X: Any) -> np.ndarray:
-        return self._votes(X) if self.method == "voted" else super()._decide(X)
+        return self._votes(X) if "votes_" in vars(self) else super()._decide(X)
 
     def _votes(self, X: Any) -> np.ndarray:
         """The share of the votes for each class, of shape (m, c); for two that of the second less the first's."""
         K, votes, c = self._cross(X), self.votes_, len(self.classes_)
         total, u, m = votes["visits"].sum(), len(votes["visits"]), K.shape[0]
+        constant = float(votes.get("constant", self.fit_intercept))
         signs = np.zeros((u, c))
         signs[np.arange(u), votes["classes"]] = votes["amounts"]
         signs[np.arange(u), votes["rivals"]] = -votes["amounts"]
         shares, step = np.zeros((m, c)), max(1, VOTE_ENTRIES // max(u * c, 1))
         for i in range(0, m, step):
             rows = np.arange(i, min(i + step, m))
-            k = np.asarray(K.rows(rows), np.float64)[:, votes["rows"]] + float(self.fit_intercept)
+            k = np.asarray(K.rows(rows), np.float64)[:, votes["rows"]] + constant
             F = np.cumsum(k[:, :, None] * signs, axis=1)
             for j in range(c):
                 shares[rows, j] = (F.argmax(axis=2) == j) @ votes["visits"] / (total or 1.0)
         return shares[:, 1:] - shares[:, :1] if c == 2 else shares
 
     def _expansion(self) -> Expansion:
-        if self.method == "voted":
+        if "votes_" in vars(self):
             given = "votes of many functions, whose share is not a sum of terms αⱼ k(x, xⱼ)"
             raise InvalidInput(message("KernelPerceptron", given, 'choose method="averaged" before fit'))
         return super()._expansion()

@@ -12,11 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.calibration import probabilities, shared
-from mercer.estimators.base.classifier import ScoreClassifier
+from mercer.estimators.base.classifier import CLASSES, ScoreClassifier
+from mercer.estimators.base.compression import OUTPUTS
+from mercer.estimators.base.estimator import KernelEstimator
 from mercer.estimators.gp.process import GaussianProcess
 from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.gram import KernelOperator
-from mercer.schemas import Array, Schema
+from mercer.schemas import Array, Rows, Schema
 from mercer.select.covariance import Covariance
 from mercer.select.laplace import LaplaceLikelihood, modes
 from mercer.select.marginal import prepared
@@ -93,8 +95,6 @@ class GaussianProcessClassifier(GaussianProcess, ScoreClassifier):
         0.
     X_fit_, report_
         The training rows, and the report on method and accuracy.
-    compression_loss_ : float
-        ‖f − f̃‖/‖f‖, of what `compress` returned.
 
     Raises
     ------
@@ -123,7 +123,15 @@ class GaussianProcessClassifier(GaussianProcess, ScoreClassifier):
     (True, np.int64(0))
     """
 
-    fitted: ClassVar[Schema] = ScoreClassifier.fitted + GaussianProcess.fitted + Schema(Array("latent_", "n *targets"))
+    # Those of a ScoreClassifier but for the loss of `compress`, which always refuses.
+    fitted: ClassVar[Schema] = (
+        KernelEstimator.fitted
+        + Schema(Rows("X_fit_"))
+        + CLASSES
+        + OUTPUTS
+        + GaussianProcess.fitted
+        + Schema(Array("latent_", "n *targets"))
+    )
     class_weight = None
 
     def __init__(

@@ -19,6 +19,7 @@ from mercer.planning import costs
 from mercer.points import as_seed
 from mercer.points.validate import squarable
 from mercer.schemas import NON_NEGATIVE, POSITIVE, Array, Schema
+from mercer.select.alignment import all_equal
 from mercer.select.covariance import Covariance
 from mercer.select.marginal import NOISE, ExactLikelihood, likelihood_of
 from mercer.select.stochastic import StochasticLikelihood
@@ -266,7 +267,9 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         """What is subtracted from y, and what it is divided by."""
         mean, scale = np.zeros(y.shape[1:]), np.ones(y.shape[1:])
         if self.normalize_y:
-            mean, deviation = y.mean(axis=0), y.std(axis=0)
+            same = all_equal(y)
+            # The mean of equal targets is rounded: less themselves they are 0.
+            mean, deviation = np.where(same, y[0], y.mean(axis=0)), np.where(same, 0.0, y.std(axis=0))
             scale = np.where(deviation > 10 * np.finfo(float).eps * np.abs(mean), deviation, 1.0)
         return (mean, scale) if y.ndim > 1 else (float(mean), float(scale))
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from mercer.errors import InvalidInput, message
+from mercer.errors import InvalidInput, message, warn
 from mercer.estimators.base.calibration import coupled, fit_sigmoid, folds_by_class, probabilities, shared
 from mercer.estimators.base.classifier import class_factors, require_classes
 from mercer.estimators.base.expansion import Expansion
@@ -20,7 +20,7 @@ from mercer.estimators.svm.support_vectors import SupportVectorMachine, Training
 from mercer.gram import KernelOperator
 from mercer.mixins import ClassifierMixin
 from mercer.points import count
-from mercer.schemas import NON_NEGATIVE, SORTED, Array, Schema, Size
+from mercer.schemas import NON_NEGATIVE, SORTED, Array, Schema, Size, Value
 from mercer.solvers import DualBatch
 
 __all__ = ["SupportVectorClassifier"]
@@ -47,6 +47,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
     fitted: ClassVar[Schema] = SupportVectorMachine.fitted + Schema(
         Array("classes_", "classes", np.generic, rules=(SORTED,)),
         Array("class_weight_", "classes", rules=(NON_NEGATIVE,)),
+        Value("_fitted_against_rest", bool, optional=True),  # not in older files
         Size("groups", lambda model, sizes: 1 if model.restricted_ else sizes["classes"]),
         Size("decisions", lambda model, _: model._machines()),
         Size("outputs", lambda model, _: len(model.classes_) - 1 if model._has_pairs else model._machines()),
@@ -70,7 +71,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         whole = y.dtype.kind in "biu"  # classes, of which scikit-learn's check, slow for few rows, warns if many
         if not whole:
             check_classification_targets(y)
-        self._shape_is_by_class()
+        self._checked_choice("multi_class", "ovo", "ovr")
+        self._shape_is_by_class(self.multi_class == "ovr")
         given = self._weights(sample_weight, X)
         weights = np.ones(len(y)) if given is None else given
         present = np.flatnonzero(weights > 0)
@@ -80,6 +82,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         if whole and 2 * len(self.classes_) > len(y):
             check_classification_targets(y)
         require_classes(type(self).__name__, self.classes_, "" if given is None else ", has rows of positive weight")
+        self._fitted_against_rest = self.multi_class == "ovr" and len(self.classes_) > 2
         who, mass = type(self).__name__, np.bincount(label, weights[present])
         self.class_weight_ = class_factors(who, self.class_weight, self.classes_, mass)
         by_class = np.argsort(label, kind="stable")
@@ -111,8 +114,9 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     @property
     def _against_rest(self) -> bool:
-        """Whether there is a machine for each of several classes, not for each pair."""
-        return self.multi_class == "ovr" and len(self.classes_) > 2
+        """Whether there is a machine for each of several classes, not for each pair; older files do not have it."""
+        found = vars(self).get("_fitted_against_rest")
+        return bool(self.multi_class == "ovr" and len(self.classes_) > 2 if found is None else found)
 
     def _machines(self) -> int:
         k = len(self.classes_)
@@ -192,13 +196,12 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             out[:, (pairs == c).any(axis=1)] += part @ np.ascontiguousarray(self.dual_coef_[:, some].T)
         return out
 
-    def _shape_is_by_class(self) -> bool:
+    def _shape_is_by_class(self, against_rest: bool) -> bool:
         self._checked_choice("decision_function_shape", "ovr", "ovo")
         if self.break_ties and self.decision_function_shape == "ovo":
             given = 'break_ties=True with decision_function_shape="ovo"'
             raise InvalidInput(message(type(self).__name__, given, 'set break_ties=False, or the shape to "ovr"'))
-        self._checked_choice("multi_class", "ovo", "ovr")
-        if self.multi_class == "ovr" and self.decision_function_shape == "ovo":
+        if against_rest and self.decision_function_shape == "ovo":
             given = 'decision_function_shape="ovo" with multi_class="ovr"'
             raise InvalidInput(message(type(self).__name__, given, "set one of them to the other: there are no pairs"))
         return self.decision_function_shape == "ovr"
@@ -208,8 +211,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
         With ``probability=True`` log odds of two classes and of pairs, and the logarithms of the probabilities of many.
         """
-        by_class, decisions = self._shape_is_by_class(), self._decisions(self._validate_new(X))
-        k = len(self.classes_)
+        X, k = self._validate_new(X), len(self.classes_)
+        by_class, decisions = self._shape_is_by_class(self._against_rest), self._decisions(X)
         odds = self._log_odds(decisions) if self._is_calibrated else decisions
         if k == 2:
             return odds[:, 0]
@@ -258,10 +261,24 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             questions = enumerate(self._questions(label))
             fits = [fit_sigmoid(decisions[own, j], yes[own], weights[own]) for j, (own, yes) in questions]
         self.calibration_ = np.array(fits)
+        self._warn_of_falling()
         chances = self._chances(decisions)[np.arange(len(label)), label]
         loss = -float(weights @ np.log(np.maximum(chances, np.finfo(float).tiny))) / float(weights.sum())
         self.report_.notes.append(f"probabilities by cross-fitting, log loss {loss:.3g}; labels are the most probable")
         return self
+
+    def _warn_of_falling(self) -> None:
+        """Warn of probabilities that do not rise with the decisions: labels by them are turned round, or all alike."""
+        falling = np.flatnonzero(self.calibration_[:, 0] <= 0)
+        if not len(falling):
+            return
+        names = [str(one) for one in self.classes_]
+        asked = names if self._against_rest else [f"{names[a]} and {names[b]}" for a, b in class_pairs(len(names))]
+        more = f" (and {len(falling) - 1} more)" * (len(falling) > 1)
+        given = f"probabilities of {asked[falling[0]]}{more} that do not rise with the decisions on rows left out"
+        do = "give more rows or another kernel, or set probability=False"
+        self.report_.warnings.append(message(type(self).__name__, given, do))
+        warn(self.report_.warnings[-1])
 
     def _questions(self, label: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each decision its rows, and those rows for which it should be positive."""
@@ -274,10 +291,12 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         """The decisions of all pairs on each row by a machine without its fold, (n, pairs)."""
         label, points = data.target, data.K.x
         factors = dict(enumerate(self.class_weight_.tolist()))
-        machine = clone(self).set_params(kernel=self.kernel_, class_weight=factors, probability=False)
+        # A copy, not a clone, since a subclass may have other parameters; each fold begins anew.
+        machine: Any = copy(self)
+        vars(machine).update(kernel=self.kernel_, class_weight=factors, probability=False, warm_start=False)
         if self.restricted_:  # by the same method; rows as landmarks are the same in each fold
             rows_given = not isinstance(self.landmarks, str) and np.ndim(self.X_fit_) == 2  # type: ignore[attr-defined]
-            machine.set_params(solver="nystroem", landmarks=self.X_fit_ if rows_given else "pivoted")
+            vars(machine).update(solver="nystroem", landmarks=self.X_fit_ if rows_given else "pivoted")
         out = np.empty((len(label), len(self.intercept_)))
         for train, test in folds_by_class(type(self).__name__, label):
             with warnings.catch_warnings():

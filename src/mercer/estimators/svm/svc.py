@@ -51,7 +51,8 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
     probability : bool, default False
         Whether to fit `predict_proba`, by cross-fitting: five more fits on four fifths of the rows. Labels are then
         those of the most probable classes, and `decision_function` gives log odds, so that none contradicts another.
-        They are probabilities for rows as weighted: with class_weight="balanced" among as many of each class.
+        They are probabilities for rows as weighted: with class_weight="balanced" among as many of each class. Here a
+        row of weight 2 is not exactly two rows, which may be in different folds.
     solver : {"auto", "exact", "nystroem"}, default "auto"
         "exact" is LIBSVM's optimum; "nystroem" an approximation for many rows, f in the span of m landmarks, by dual
         coordinate descent on their explicit features: O(n m) memory and O(n m) time a pass. There ten times `tol` is
@@ -121,6 +122,8 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
     -----
     ConvergenceWarning
         If m − M stays above `tol`; it says what was reached.
+    UserWarning
+        With ``probability=True``, if probabilities do not rise with the decisions.
 
     Notes
     -----
@@ -249,7 +252,8 @@ class NuSVC(SupportVectorClassifier):
         Multiplies the weights of the rows of a class. If it leaves less room than ν asks for, ν is lowered to what
         it allows, with a warning.
     kernel, tol, max_iter, decision_function_shape, break_ties, probability, memory
-        As for `SVC`; `tol` is relative to the mean k(x, x) if that is less than 1.
+        As for `SVC`; `tol` is relative to the mean k(x, x) if that is less than 1. With ``probability=True`` a row of
+        weight 2 is not exactly two rows, which may be in different folds.
 
     Attributes
     ----------
@@ -267,6 +271,8 @@ class NuSVC(SupportVectorClassifier):
     -----
     ConvergenceWarning
         Also if two classes have no margin, as with the same rows in both: β and b are not divided by it then.
+    UserWarning
+        As for `SVC`, and if ν is lowered for the weights of classes.
 
     References
     ----------

@@ -108,7 +108,7 @@ def _of_one_class(model: OneClassSVM, graph: Graph, K: str) -> Outputs:
 def _of_machines(model: Any, graph: Graph, K: str) -> Outputs:
     """The decisions of pairs of classes, or of each class against the rest, as `SupportVectorClassifier` reads them."""
     decisions, k = _expanded(graph, K, model._expansion()), len(model.classes_)
-    calibrated, pairs = hasattr(model, "calibration_"), model.multi_class == "ovo" and k > 2
+    calibrated, pairs = hasattr(model, "calibration_"), not model._against_rest and k > 2
     if calibrated and pairs:
         given = (
             f"a {type(model).__name__} whose probabilities of {k} classes are coupled, which no operator of ONNX does"
