@@ -450,8 +450,12 @@ def test_single_values_of_any_kind_are_one_column():
     for labels in (names, names.astype(object), names.tolist(), pd.Series(names), list(positive), positive):
         assert hsic_test(X, labels, kernel_y="hamming").statistic == wanted
     assert mmd_test(range(20), list(range(20))).statistic == mmd_test(np.arange(20.0), np.arange(20.0)).statistic
+    with pytest.raises(InvalidInput, match="Python objects"):  # as texts 1 and 1.0 would be two classes
+        hsic_test(X, np.where(positive, 1, 1.0).astype(object), kernel_y="hamming")
     with pytest.raises(InvalidInput, match="text; encode it"):
         hsic_test(X, names)
+    with pytest.raises(InvalidInput, match="text; encode it"):  # codes of each sample would call other names equal
+        mmd_test(["a", "b"] * 9, ["b", "c"] * 9, "hamming")
     with pytest.raises(InvalidInput, match="rows of equal length"):
         mmd_test([[1.0], [2.0, 3.0]] * 9, X)
     with pytest.raises(InvalidInput, match="n_points=1 of 0 rows"):

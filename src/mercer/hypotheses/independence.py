@@ -16,7 +16,7 @@ from mercer.hypotheses.permutations import (
     sample_kernel,
     sampled,
 )
-from mercer.kernels import Kernel
+from mercer.kernels import Hamming, Kernel
 from mercer.numerals import counted
 from mercer.points import parse_memory
 from mercer.points.budget import require
@@ -86,7 +86,7 @@ def hsic_test(
         raise InvalidInput(message(who, f"estimator={estimator!r}", 'choose "biased" or "unbiased"'))
     count = checked_count(who, "n_permutations", n_permutations)
     given = ((sample_kernel(who, k), rows) for k, rows in ((kernel_x, X), (kernel_y, Y)))
-    views = [sampled(who, k, as_sample(k, rows)) for k, rows in given]
+    views = [sampled(who, k, _coded(k, as_sample(k, rows))) for k, rows in given]
     n = views[0].shape[0]
     if n != views[1].shape[0] or n < 4:
         sizes = f"views of {n} and {counted(views[1].shape[0], 'row')}"
@@ -104,6 +104,18 @@ def hsic_test(
     names = tuple(repr(view.kernel) for view in views)
     p_value = permutation_p(observed, null, _slack(K, L, norms) / pairs)
     return TestResult(observed, p_value, f"HSIC, {estimator}, {count} permutations", names, null)
+
+
+def _coded(kernel: Kernel, rows: Any) -> Any:
+    """Names of classes as numbers, for a kernel that only asks which are equal; other rows unchanged.
+
+    >>> _coded(Hamming(), np.array([["a"], ["b"], ["a"]])).ravel()
+    array([0, 1, 0])
+    """
+    named = isinstance(kernel, Hamming) and isinstance(rows, np.ndarray) and rows.shape[1:] == (1,)
+    if not named or not all(isinstance(one, str) for one in rows.flat):
+        return rows
+    return np.unique(rows.astype(str), return_inverse=True)[1].reshape(-1, 1)
 
 
 def _centre(A: Floats, unbiased: bool) -> None:

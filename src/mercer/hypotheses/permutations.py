@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mercer.errors import InvalidInput, message, warn
 from mercer.gram import KernelOperator, lost_when_centred
 from mercer.gram.remainder import about_the_mean
-from mercer.kernels import Hamming, Kernel, as_kernel
+from mercer.kernels import Kernel, as_kernel
 from mercer.points import as_rows, count, joined, points_of, same_columns, same_names, vectors_of
 
 __all__ = [
@@ -115,23 +115,17 @@ def sampled(who: str, kernel: Kernel, X: Any, weights: Floats | None = None) -> 
 
 
 def as_sample(kernel: Kernel, X: Any) -> Any:
-    """The rows of a sample. For a kernel of vectors, single numbers become rows of one column, as do names of classes
-    if it only asks which are equal.
+    """The rows of a sample. For a kernel of vectors, single numbers become rows of one column.
 
-    >>> from mercer.kernels import Gaussian, Hamming
+    >>> from mercer.kernels import Gaussian
     >>> as_sample(Gaussian(), [1.0, 2.0])
     array([[1.],
            [2.]])
-    >>> as_sample(Hamming(), ["a", "b", "a"]).ravel()
-    array([0, 1, 0])
     """
     listed = isinstance(X, list | tuple | range) and all(isinstance(one, Real | np.bool_ | str) for one in X)
     if not kernel.space.vectors or not (listed or len(getattr(X, "shape", ())) == 1):
         return X
-    values = np.asarray(X)
-    if isinstance(kernel, Hamming) and values.dtype.kind in "OSU":
-        values = np.unique(values.astype(str), return_inverse=True)[1]
-    return values.reshape(-1, 1)
+    return np.asarray(X).reshape(-1, 1)
 
 
 def pooled(who: str, kernel: Kernel, X: Any, Y: Any) -> tuple[Any, int, int]:
