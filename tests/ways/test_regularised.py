@@ -14,11 +14,13 @@ from mercer import KernelOperator, KernelRidge, KernelRidgeClassifier
 from mercer.approx import pivoted_cholesky
 from mercer.engine.backend import is_native
 from mercer.errors import InvalidInput
+from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.factorizations.pivoted_cholesky import PivotedCholesky
 from mercer.kernels import Gaussian, Laplace, Precomputed
 from mercer.operators import Packed
 from mercer.planning.costs import conjugate_gradients, refined_cholesky
 from mercer.planning.machine import Machine
+from mercer.solvers import ConjugateGradients
 from mercer.ways import regularised
 
 MACHINE = Machine.documented()
@@ -349,6 +351,37 @@ def test_dear_entries_and_few_rows_are_made_once(n: int, d: int, kept: bool, mon
     assert report.residual <= 1e-10
     K = Gaussian(1 / d)(X) + 1e-2 * np.eye(n)
     assert np.linalg.norm(K @ model.dual_coef_ - X[:, 0]) <= 2e-10 * np.linalg.norm(X[:, 0])
+
+
+@pytest.mark.parametrize(("alpha", "share", "factors"), [(1.0, 40.0, 0), (1e-6, 4.0, 1)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_stored_entries_of_a_well_conditioned_system_need_no_factor(
+    alpha: float, share: float, factors: int, weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And where the first steps tell that they would take many, the answer is Cholesky's, bit by bit."""
+    made, steps, factor, step = [], [], CholeskyFactor.of, ConjugateGradients.step
+    monkeypatch.setattr(regularised, "WORTH_A_TRY", 0)
+    monkeypatch.setattr(regularised, "TRIED_SHARE", share)
+    monkeypatch.setattr(CholeskyFactor, "of", lambda *given: (made.append(1), factor(*given))[1])
+    monkeypatch.setattr(
+        ConjugateGradients, "step", lambda self, *given: (steps.append(self.on_course), step(self, *given))[1]
+    )
+    rng, (n, d) = np.random.default_rng(0), (700, 150)
+    X = rng.standard_normal((n, d))
+    y, weights = np.sin(X[:, 0]), rng.uniform(0.5, 2.0, n) if weighted else None
+    model = KernelRidge(Gaussian(1 / d), alpha=alpha).fit(X, y, weights)
+    assert len(made) == factors
+    A = Gaussian(1 / d)(X) + alpha * np.diag(1 / (np.ones(n) if weights is None else weights))
+    assert np.linalg.norm(A @ model.dual_coef_ - y) <= 2e-10 * np.linalg.norm(y)
+    direct = KernelRidge(Gaussian(1 / d), alpha=alpha, solver="cholesky").fit(X, y, weights)
+    if factors:
+        assert 2 <= sum(steps) <= 3
+        np.testing.assert_array_equal(model.dual_coef_, direct.dual_coef_)
+        assert model.report_.method == direct.report_.method
+    else:
+        assert model.report_.method.startswith("conjugate gradients, entries in float64")
+        assert model.report_.reason.startswith(f"{model.report_.steps} steps, where a factor")
+        assert model.report_.memory_planned < direct.report_.memory_planned
 
 
 def test_without_room_entries_are_made_anew() -> None:

@@ -18,6 +18,9 @@ take less than three times as long as the probe that would decide
 otherwise                                                               preconditioned conjugate gradients
 ======================================================================  =====================================
 
+Cholesky's residuals are products with stored float64 entries where entries are dear. There conjugate gradients without
+a preconditioner come first: they end after a few steps unless these show that they will take half of a factor's time.
+
 Conjugate gradients store the entries in 16 bits if these n² bytes fit in 40 % of the budget, are exact enough for the
 shift, and reading them is predicted to be faster than recomputing them. Otherwise products are matrix-free.
 
@@ -40,12 +43,20 @@ from mercer.factorizations.pivoted_cholesky import PivotedCholesky
 from mercer.factorizations.preconditioner import preconditioner, rest
 from mercer.gram import KernelOperator, rates
 from mercer.numerals import counted
-from mercer.operators import Dense, Operator, Quantised
+from mercer.operators import Dense, Operator, Packed, Quantised
 from mercer.planning import costs
 from mercer.planning.costs import conjugate_gradients, refined_cholesky
 from mercer.planning.machine import Machine
 from mercer.points import human
-from mercer.solvers import Cholesky, LinearSystem, RefinedConjugateGradients, Solution, Status, solve
+from mercer.solvers import (
+    Cholesky,
+    ConjugateGradients,
+    LinearSystem,
+    RefinedConjugateGradients,
+    Solution,
+    Status,
+    solve,
+)
 from mercer.solvers.choose import STORED_SHARE, choose_linear
 from mercer.ways.report import Report
 
@@ -84,6 +95,10 @@ EASY_STEPS, MANY_STEPS = 120, 300
 """Steps by products of sparse factors before pivots are chosen, and with them, at least, before Cholesky is tried.
 Frequencies of words, weighted by how rare they are, took 30 to 105 steps without pivots for λ = 1 and 0.01, and half
 the time that they took with some; counts of words took 400 to 900 steps, and up to twice the time."""
+
+WORTH_A_TRY, TRIED_SHARE = 24, 0.5
+"""Steps with stored entries that take as long as a factor, for which steps are tried first; and how many of them may be
+taken. If the first show that these will not do, as in most systems with small λ, a fit of 7000 rows took 4 % longer."""
 
 LOW_PRECISION_SHARE = 0.98
 """Share of the budget for copies of the rows in both float32 and float64, together with the vectors."""
@@ -270,6 +285,9 @@ class RegularisedSolve:
         n, report = len(self.B), self.report
         kept = self._keeps_entries()
         self._predict(refined_cholesky(self._machine, n, self._d, self.B.shape[1], kept=kept), "kernel matrix", "solve")
+        quick = self._in_few_steps() if kept and n > SMALL and self.solver == "auto" else None
+        if quick is not None:
+            return quick
         low_precision = self.low_precision and not (kept and n <= SMALL)
         need = (4 if low_precision else 8) * n * n
         self._account(f"Cholesky of the stored matrix ({human(need)})", reason, need + self._entry_bytes * kept)
@@ -286,14 +304,36 @@ class RegularisedSolve:
         with report.stage("solve"):
             return solve(solver, LinearSystem(K, self.B, self.shift, matrix=matrix))
 
+    def _in_few_steps(self) -> Solution[Any] | None:
+        """The solution by products with the entries that are stored for residuals, if they make a factor needless."""
+        (n, columns), report, machine = self.B.shape, self.report, self._machine
+        step = costs.stored_product(machine, n, columns) + costs.CALLS_A_STEP / machine.calls
+        steps = int(costs.cholesky(machine, n, 4) / step)
+        if steps < WORTH_A_TRY:
+            return None
+        method = f"conjugate gradients, entries in float64 ({human(self._entry_bytes)})"
+        self._account(method, "a factor may be needless", self._entry_bytes, rows=report.memory_rows)
+        with report.stage("kernel matrix"):
+            system = LinearSystem(self._packed, self.B, self.shift)
+        solver = ConjugateGradients(tol=self.tol, max_steps=int(TRIED_SHARE * steps), on_course=True)
+        with report.stage("solve"), one_blas_thread(2.0 * n * n * columns):
+            found = solve(solver, system)
+        report.reason = f"{found.steps} steps, where a factor was predicted to take as long as {steps}"
+        return found if found.converged else None
+
     def _kept_entries(self, dtype: DTypeLike) -> tuple[Operator, np.ndarray[Any, Any]]:
         """K with its entries stored in float64, and the matrix for Cholesky, which reads its upper triangle only."""
         if len(self.B) <= SMALL:
             dense = self.K.fill(np.empty(self.K.shape))
             return Dense(dense, symmetric=True, beside_lapack=True), dense.astype(dtype)
+        return self._packed, self._packed.fill_upper(np.zeros(self.K.shape, dtype))
+
+    @cached_property
+    def _packed(self) -> Packed:
+        """The entries in float64, each pair once."""
         packed = self.K.packed()
         self.K.release()  # the next matrix can reuse the memory of these copies, which is already mapped
-        return packed, packed.fill_upper(np.zeros(packed.shape, dtype))
+        return packed
 
     @property
     def _entry_bytes(self) -> int:

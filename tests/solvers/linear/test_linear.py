@@ -263,6 +263,16 @@ def test_converged_columns_are_no_longer_multiplied():
     assert A.columns[2:-1].count(2) == 0
 
 
+@pytest.mark.parametrize(("least", "steps", "status"), [(1.0, None, "CONVERGED"), (1e-9, 2, "MAX_STEPS")])
+def test_a_run_ends_when_its_residual_shows_that_it_will_be_late(least, steps, status):
+    """Eigenvalues between 2 and 1 take few steps; between 2 and 1e-9 two show that 40 will not do."""
+    problem = LinearSystem(Dense(np.diag(np.geomspace(2.0, least, 200))), np.ones(200))
+    solution = solve(ConjugateGradients(tol=1e-10, max_steps=40, on_course=True), problem)
+    patient = solve(ConjugateGradients(tol=1e-10, max_steps=40), problem)
+    assert solution.status.name == patient.status.name == status
+    assert solution.steps == (patient.steps if steps is None else steps) <= 40
+
+
 def test_empty_and_one_by_one():
     for solver in SOLVERS:
         one = solve(solver, LinearSystem(Dense([[4.0]]), [2.0]))

@@ -33,8 +33,9 @@ class KernelRidge(LeastSquaresRegressor):
         3500 columns: conjugate gradients preconditioned by randomly pivoted Cholesky, refined alike. "nystroem" is an
         approximation: f in the span of m landmarks bⱼ, f = Σⱼ βⱼ k(·, bⱼ) with (K_nmᵀ W K_nm + λ K_mm) β =
         K_nmᵀ W (y − b), in O(n m) time a step and O(m²) memory. "auto" takes "cg" if K does not fit in 40 % of the
-        memory budget or if "cg" is predicted to be faster, and landmarks, with a warning, if a hundred exact products
-        would take hours (n²(d + 20) > 4e12, so n of some 300 000 at d = 20); the report says why.
+        memory budget or if "cg" is predicted to be faster, no factor if a few steps with stored entries do without,
+        and landmarks, with a warning, if a hundred exact products would take hours (n²(d + 20) > 4e12, so n of some
+        300 000 at d = 20); the report says why.
     n_landmarks : int or None, default None
         Number of landmarks of "nystroem"; None is 5√n, or what fits the budget.
     landmarks : {"pivoted", "uniform", "kmeans"} or array, default "pivoted"

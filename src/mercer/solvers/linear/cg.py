@@ -23,6 +23,7 @@ _STATUS = {
     _NOT_FINITE: Status.NOT_FINITE,
 }
 _STALLS_ALLOWED = 3
+_LOOK = 2
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,9 @@ class ConjugateGradients(Solver[LinearSystem, CGState]):
     certify : bool
         If False, a column has converged as soon as the recurrence's residual is at most ``tol``. That saves a product
         where the true residual is computed afterwards anyway, as in refinement.
+    on_course : bool
+        If True, the run ends as soon as the residual is above tol^((s − 1)/max_steps) after s ≥ 2 steps: falling so, it
+        would not reach ``tol`` in time. So a method that takes longer than it is worth is found out in a few steps.
 
     Raises
     ------
@@ -106,6 +110,7 @@ class ConjugateGradients(Solver[LinearSystem, CGState]):
     max_steps: int | None = None
     recompute_every: int = 50
     certify: bool = True
+    on_course: bool = False
 
     def __post_init__(self) -> None:
         if not self.tol >= 0 or self.recompute_every < 1 or (self.max_steps is not None and self.max_steps < 0):
@@ -181,7 +186,8 @@ class ConjugateGradients(Solver[LinearSystem, CGState]):
 
     def verdict(self, problem: LinearSystem, state: CGState) -> Status | None:
         limit = min(10 * problem.n, 10_000) if self.max_steps is None else self.max_steps
-        return state.status or (Status.MAX_STEPS if state.steps >= limit else None)
+        late = self.on_course and state.steps >= _LOOK and state.residual > self.tol ** ((state.steps - 1) / limit)
+        return state.status or (Status.MAX_STEPS if late or state.steps >= limit else None)
 
     def finish(self, problem: LinearSystem, state: CGState) -> tuple[Floats, float]:
         # The residual of a converged column is the true one already: it was recomputed when the column converged.
