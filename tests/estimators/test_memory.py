@@ -138,9 +138,12 @@ def test_the_plan_of_a_precomputed_matrix_is_near(model, budget, form, matrix):
     ids=repr,
 )
 def test_the_plan_of_a_likelihood_is_near_with_the_tiles_of_its_slopes(model, classes, rng):
+    """On one thread: whether two hold their tiles at the same time depends on what else the machine does."""
     X = rng.normal(size=(900, 3))
     y = np.sin(X).sum(axis=1)
-    peak, fitted = peak_of(lambda: clone(model).fit(X, np.argsort(np.argsort(y)) * classes // 900 if classes else y))
+    target = np.argsort(np.argsort(y)) * classes // 900 if classes else y
+    with backend.fixed_threads(1):
+        peak, fitted = peak_of(lambda: clone(model).fit(X, target))
     assert peak / FACTOR <= fitted.report_.memory_planned <= FACTOR * peak
 
 

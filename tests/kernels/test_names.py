@@ -21,8 +21,10 @@ from mercer.kernels import (
     as_kernel,
     inf,
     kernel_names,
+    names,
     parse,
 )
+from mercer.kernels.conventions import MACHINES
 
 
 @pytest.mark.parametrize(
@@ -187,3 +189,22 @@ def test_a_name_that_mercer_does_not_have_is_sent_to_one_that_it_has(name, meant
     with pytest.raises(AttributeError, match=f"no attribute {name!r}; did you mean .*{meant}"):
         getattr(mercer, name)
     assert not hasattr(mercer, "_of_nothing")
+
+
+def test_a_text_that_was_read_before_has_the_kernel_of_its_names_and_of_now(monkeypatch):
+    """Texts are kept: those of another estimator's names, or of a class that has replaced one, are not mixed up."""
+    text = "2*rbf()"
+    assert as_kernel(text, MACHINES) != as_kernel(text) == as_kernel(text)
+    assert as_kernel(text, dict(MACHINES)) == as_kernel(text, MACHINES)
+    monkeypatch.setattr(names, "_NAMES", dict(names._NAMES))
+    before = as_kernel("2*gaussian()")
+    names.register(type("Gaussian", (Laplace,), {}))
+    assert isinstance(before.kernel, Gaussian)
+    assert isinstance(as_kernel("2*gaussian()").kernel, Laplace)
+    names._READ.clear()
+
+
+def test_texts_that_are_kept_are_few():
+    for degree in range(3 * names._MOST_READ):
+        assert as_kernel(f"polynomial(degree={degree + 1})").degree == degree + 1
+    assert len(names._READ) <= names._MOST_READ

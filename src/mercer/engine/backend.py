@@ -265,7 +265,7 @@ class _Limits:
     def section(self, most: int | None) -> Iterator[None]:
         """Use at most this many threads, or the free ones if None."""
         own = threading.get_ident(), most
-        if most == 1 and own in self._open:  # nested in one of the same thread, which is common and changes nothing
+        if (own[0], 1) in self._open:  # nested in one of the same thread, which is common, this changes nothing
             yield
             return
         with self._lock:
@@ -300,20 +300,16 @@ class _Limits:
             self._fixed -= 1
 
     def _set(self) -> None:
-        own = threading.get_ident()
+        own, counts = threading.get_ident(), [most for _, most in self._open if most is None]
+        free = processors.free() if counts and not self._fixed and not processors.chosen() else math.inf
         for library, before in zip(_blas(), self._before, strict=True):
             each = getattr(library, "threading_layer", "") == "openmp"
-            wanted = min([before, *self._numbers([most for thread, most in self._open if thread == own or not each])])
+            open_here = [most for thread, most in self._open if thread == own or not each]
+            wanted = min([before, *(free if most is None else most for most in open_here)])
             if library.num_threads != wanted:
                 library.set_num_threads(wanted)
             if hasattr(library, "clear_controlling_thread"):  # else only the thread that set it first can change it
                 library.clear_controlling_thread()
-
-    def _numbers(self, wanted: list[int | None]) -> list[int]:
-        given = [most for most in wanted if most is not None]
-        if len(given) < len(wanted) and not self._fixed and not processors.chosen():
-            given.append(processors.free())
-        return given
 
 
 _limits = _Limits()

@@ -211,6 +211,8 @@ class RegularisedSolve:
         if self.solver == "cholesky":
             return self._direct("as requested")
         K = self.K
+        if self.solver == "auto" and len(self.B) <= SMALL and not K.has_factors and self._fits():
+            return self._direct(self._choice.reason)
         fast = self._keep_factors() or K.runs_as_program or (K.has_fast_matmul and not K.kernel.counts_features)
         fits = self._fits()
         if self.solver == "auto" and 0 < K.factor_columns <= self._most_rank():
