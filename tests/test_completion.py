@@ -45,3 +45,10 @@ def test_no_estimator_shows_what_its_methods_are_made_with(kind):
     }
     assert {"penalty", "step_limit", "indefinite_meaning"} <= plain
     assert not {one for one in dir(model) if one[0] != "_"} & plain
+
+
+def test_a_kernel_shows_what_users_call_or_override():
+    shown = {name for name in dir(mercer.kernels.Gaussian() + 1.0) + dir(mercer.kernels.Gaussian()) if name[0] != "_"}
+    assert not shown & {"precedence", "prefers_large_blocks", "counts_features", "checks_data", "has_fast_matmul"}
+    assert not shown & {"rule_parameter", "prepared", "factors"}
+    assert shown >= {"formula", "properties", "block", "diagonal", "gamma", "get_params", "resolve", "space", "left"}

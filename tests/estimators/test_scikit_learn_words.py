@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -170,6 +171,20 @@ def test_the_words_of_scikit_learn_are_answered() -> None:
     assert "write gamma in the parts of Scaled" in refused(lambda: mercer.SVC(kernel="2*rbf()", gamma=1))
     with pytest.raises(errors.InvalidInput, match="it has none"):
         mercer.SVC(kernel="linear").set_params(kernel__gamma=1.0)
+
+
+@pytest.mark.parametrize("cls", estimators(), ids=lambda cls: cls.__name__)
+def test_the_advice_for_eigen_solver_can_be_followed(cls: type[Any]) -> None:
+    said = {
+        refused(make) for make in (lambda: cls(eigen_solver="dense"), lambda: cls().set_params(eigen_solver="dense"))
+    }
+    assert len(said) == 1
+    written = said.pop().partition('solver="')[2]
+    values = {*re.findall(r"\w+", " ".join((f'"{written}').split('"')[1::2]))} - {"arpack", "randomized"}
+    assert bool(values) == ("solver" in inspect.signature(cls).parameters)
+    second = {"KernelCCA": np.column_stack((y, X[:, 0]))}.get(cls.__name__, y if cls.__name__[-1] == "R" else labels)
+    for value in values:
+        cls(solver=value).fit(X, second)
 
 
 @pytest.mark.parametrize("search", [GridSearchCV, mercer.KernelSearchCV])

@@ -21,10 +21,8 @@ from mercer.kernels import (
     as_kernel,
     inf,
     kernel_names,
-    names,
     parse,
 )
-from mercer.kernels.conventions import MACHINES
 
 
 @pytest.mark.parametrize(
@@ -191,20 +189,11 @@ def test_a_name_that_mercer_does_not_have_is_sent_to_one_that_it_has(name, meant
     assert not hasattr(mercer, "_of_nothing")
 
 
-def test_a_text_that_was_read_before_has_the_kernel_of_its_names_and_of_now(monkeypatch):
-    """Texts are kept: those of another estimator's names, or of a class that has replaced one, are not mixed up."""
-    text = "2*rbf()"
-    assert as_kernel(text, MACHINES) != as_kernel(text) == as_kernel(text)
-    assert as_kernel(text, dict(MACHINES)) == as_kernel(text, MACHINES)
-    monkeypatch.setattr(names, "_NAMES", dict(names._NAMES))
-    before = as_kernel("2*gaussian()")
-    names.register(type("Gaussian", (Laplace,), {}))
-    assert isinstance(before.kernel, Gaussian)
-    assert isinstance(as_kernel("2*gaussian()").kernel, Laplace)
-    names._READ.clear()
-
-
-def test_texts_that_are_kept_are_few():
-    for degree in range(3 * names._MOST_READ):
-        assert as_kernel(f"polynomial(degree={degree + 1})").degree == degree + 1
-    assert len(names._READ) <= names._MOST_READ
+def test_each_text_is_a_kernel_of_its_own():
+    """`set_params` changes a kernel in place, as scikit-learn's protocol demands: no other may change with it."""
+    first = as_kernel("2*gaussian(gamma=1.0)")
+    first.kernel.set_params(gamma=5.0)
+    assert as_kernel("2*gaussian(gamma=1.0)").kernel.gamma == 1.0
+    model = mercer.KernelRidge("gaussian(gamma=1.0)").fit([[0.0], [1.0]], [0.0, 1.0])
+    model.kernel_.set_params(gamma=5.0)
+    assert as_kernel("gaussian(gamma=1.0)").gamma == 1.0

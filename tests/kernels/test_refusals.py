@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from mercer.errors import InvalidInput, NotAKernel
+from mercer.errors import CannotTrace, InvalidInput, NotAKernel
 from mercer.kernels import (
     AdditiveChi2,
     Cauchy,
@@ -196,3 +196,19 @@ def test_unresolved_kernels_have_no_block_and_no_diagonal(rows):
 def test_sparse_data_that_must_be_dense(k, no_engine):
     with pytest.raises(InvalidInput, match="toarray"):
         k(sp.csr_array(np.eye(3)))
+
+
+@pytest.mark.parametrize("number", [round, math.floor, math.ceil, math.trunc, int, float], ids=lambda one: one.__name__)
+def test_formulas_that_ask_for_one_number_are_answered(number):
+    class OfValues(Kernel):
+        def formula(self, pair):
+            return number(pair.dot)
+
+    class OfThePair(Kernel):
+        def formula(self, pair):
+            return number(pair)
+
+    with pytest.raises(InvalidInput, match=r"fails on arrays of pairs.*; use NumPy's functions or those of mercer"):
+        OfValues()(np.ones((3, 2)))
+    with pytest.raises(CannotTrace, match=r"not with pair, pair\.x or pair\.z themselves; write pair\.dot"):
+        OfThePair()(np.ones((3, 2)))

@@ -21,7 +21,7 @@ from mercer import (
     table_kernel,
 )
 from mercer.errors import InvalidInput
-from mercer.kernels import Cosine, GappedKmer, Gaussian, Linear, Spectrum, TableKernel
+from mercer.kernels import Cosine, GappedKmer, Gaussian, Linear, Mismatch, Spectrum, TableKernel
 from mercer.kernels.table import SeasonPlan
 
 WORDS = ["kernel", "matrix", "vector", "garden", "winter", "summer"]
@@ -230,6 +230,15 @@ def test_a_part_is_read_as_its_kernel_reads_it(reads):
         table_kernel(table.assign(more=table["size"] ** 2)).with_part("numbers", Spectrum(3))
     with pytest.raises(InvalidInput, match=r"no column 'seq'"):
         kernel(table.drop(columns="seq"))
+
+
+def test_a_part_says_what_its_kernel_lacks(reads):
+    table, _ = reads
+    kernel = table_kernel(table)
+    with pytest.raises(InvalidInput, match=r"give the symbols, such as alphabet=.*resolve\(frame\['seq'\]\)"):
+        kernel.with_part("seq", Mismatch(5, 1))
+    resolved = kernel.with_part("seq", Mismatch(5, 1).resolve(table["seq"]))
+    assert np.isfinite(resolved(table)).all()
 
 
 def test_dates_and_percentages_in_words(tmp_path):

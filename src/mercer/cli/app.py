@@ -111,6 +111,18 @@ def run(args: list[str]) -> int:
         return BAD_INPUT
 
 
+_MEANT = {
+    **dict.fromkeys(
+        ("--lambda", "--lam", "--lamda", "--ridge", "--reg"), "give --alpha NUMBER for λ: it is α on the command line"
+    ),
+    **dict.fromkeys(("--C", "--c", "--cost"), "give --alpha NUMBER, the weight of the penalty: C is 1/(2α)"),
+    "--gamma": 'give --kernel "gaussian(gamma=NUMBER)"',
+    "--sigma": 'give --kernel "gaussian(gamma=NUMBER)", where γ = 1/(2σ²)',
+    "--degree": 'give --kernel "polynomial(degree=NUMBER)"',
+}
+"""What other programs and textbooks call options, and what to give instead."""
+
+
 def _mistaken(error: Any, args: list[str], command: str) -> tuple[str, str]:
     """What is wrong with the options, and what may be meant; only an option that is near is suggested."""
     option = getattr(error, "option_name", None)
@@ -119,6 +131,10 @@ def _mistaken(error: Any, args: list[str], command: str) -> tuple[str, str]:
         extra = re.search(r"extra argument(?:\(s\))? \((\S+)\)$", given)
         aims = context is not None and any("--target" in one.opts for one in context.command.params)
         return given, f"write --target {extra[1]} if it is the target; " if extra and aims else ""
+    context = getattr(error, "ctx", None)
+    takes = {one for known in context.command.params for one in known.opts} if context is not None else set[str]()
+    if option in _MEANT and _MEANT[option].split()[1] in takes:
+        return f"No such option: {option}", f"{_MEANT[option]}; "
     near = get_close_matches(option, error.possibilities or (), n=1, cutoff=0.7)
     value = next((one for one in args[1:] if one.startswith(option) and not one.startswith("--")), None)
     meant = f"did you mean {near[0]}? " if near else ""
@@ -378,9 +394,10 @@ def inspect(model: ModelFile, as_json: AsJson = False, debug: Debug = False) -> 
     from mercer.cli.columns import listed
     from mercer.cli.methods.supervised import regularisation
     from mercer.cli.output import results, show
-    from mercer.io import TableModel, load
+    from mercer.cli.predicting import any_model
+    from mercer.io import TableModel
 
-    fitted = load(model)
+    fitted = any_model(model)
     if as_json:
         typer.echo(results.as_json(results.of_inspection(model, fitted)))
         return

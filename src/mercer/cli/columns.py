@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from mercer.errors import InvalidInput, message
 from mercer.tables.identifiers import identifying_columns
+from mercer.tables.texts import near_names
 
 __all__ = ["Columns", "chosen_columns", "left_out_target", "named_columns", "split_names"]
 
@@ -90,7 +90,7 @@ def chosen_columns(
 def left_out_target(table: Any, target: str | None) -> str | None:
     """The column of a `Table` that is not looked at, because others predict it: the one given, or its format's."""
     if target is not None and target not in table.columns:
-        near = get_close_matches(target, table.columns, n=1)
+        near = near_names(target, table.columns)
         do = f"did you mean {near[0]!r}?" if near else f"the columns are {listed(table.columns)}"
         raise InvalidInput(message("--target", f"no column {target!r} in {table.path}", do))
     return target or table.default_target
@@ -107,7 +107,7 @@ def named_columns(option: str, text: str, table: str, there: list[str], target: 
         if name == target:
             raise InvalidInput(message(option, f"{name!r} is the target", "name columns to predict it from"))
         if name not in there:
-            near = [one for one in there if one.lower() == name.lower()] or get_close_matches(name, there, n=1)
+            near = [one for one in there if one.lower() == name.lower()] or near_names(name, there)
             do = f"did you mean {near[0]!r}?" if near else f"its columns to predict from are {listed(there)}"
             raise InvalidInput(message(option, f"{table} has no column {name!r} to predict from", do))
     return list(dict.fromkeys(names))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from mercer.cli.columns import listed, split_names
 from mercer.cli.scores import Confusion, Score, guess, score
-from mercer.errors import InvalidInput, message
+from mercer.errors import InvalidInput, ModelFileError, message
 from mercer.estimators import KernelKMeans
 from mercer.io import SequenceEncoder, Table, TableModel, load, read_table
 from mercer.io.streams import written
@@ -23,9 +22,11 @@ from mercer.points import ahead, parse_memory
 from mercer.tables.columns import as_text
 from mercer.tables.reader import COLUMNAR
 from mercer.tables.targets import Task, target_numbers
+from mercer.tables.texts import near_names
 
 __all__ = [
     "Evaluation",
+    "any_model",
     "comparable",
     "evaluated",
     "kept_names",
@@ -55,10 +56,22 @@ class Evaluation:
     confusion: Confusion | None
 
 
+def any_model(path: Path) -> Any:
+    """The model in a file, of any class. A file of another format is refused without the words of safetensors."""
+    try:
+        return load(path)
+    except ModelFileError as error:
+        if type(error.__cause__).__name__ != "SafetensorError":
+            raise
+        given = "is not a model file of mercer, or is damaged or cut short"
+        do = "give a file that mercer fit --out or mercer.save wrote"
+        raise ModelFileError(message(path.name, given, do)) from error
+
+
 def loaded(path: Path, memory: str | None = None) -> TableModel:
     """The model in a file, with another memory budget if one is given."""
     parse_memory(memory)
-    model = load(path)
+    model = any_model(path)
     if not isinstance(model, TableModel):
         given = f"holds a {type(model).__name__}, which was not fitted on a table by name"
         raise InvalidInput(message(path.name, given, "use it in Python (mercer.load), or give a model of mercer fit"))
@@ -142,7 +155,7 @@ def made(model: TableModel, rows: Table, does: str, columns: list[str], kept: Se
     there = {str(name): name for name in rows.frame.columns}
     for name in kept:
         if name not in there:
-            near = get_close_matches(name, there, n=1)
+            near = near_names(name, there)
             do = f"did you mean {near[0]!r}?" if near else f"its columns are {listed([*there])}"
             raise InvalidInput(message("--keep", f"{rows.path} has no column {name!r}", do))
     frame = _outputs(model, rows, does, columns)

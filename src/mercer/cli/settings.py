@@ -7,7 +7,6 @@ import io
 import json
 import tomllib
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import typer
 
 from mercer.errors import InvalidInput, message
 from mercer.io.outputs import check_output, write_whole
+from mercer.tables.texts import near_names
 from mercer.version import __version__
 
 __all__ = ["apply_settings", "as_toml", "check_settings_place", "given_settings", "save_settings"]
@@ -58,7 +58,7 @@ def _values(file: str, command: str, own: dict[str, Any], found: dict[str, Any])
     for key, value in found.items():
         name = key.replace("_", "-")
         if name not in own:
-            near = get_close_matches(name, own, n=1)
+            near = near_names(name, own)
             do = f"did you mean {near[0]!r}?" if near else f"its settings are {', '.join(list(own)[:SHOWN])}"
             raise InvalidInput(message(file, f"{key!r} is not a setting of mercer {command}", do))
         values[own[name].name] = _value(file, name, own[name], value)

@@ -121,7 +121,7 @@ def fit_unsupervised(path: Path, plan: Plan, keep: Callable[[dict[str, Any]], No
         section("Model", [f"saved as {plan.out}, fitted on all {counted(n, 'row')}"])
     typed = None if rows.has_texts else as_text(kernel)  # that of texts has columns by their places, not by names
     keep({"kernel": typed, method.option.removeprefix("--"): number})
-    section("Next", [_next(method, plan.out)])
+    section("Next", [_next(method, plan.out)], exact=True)
     return {**_as_result(rows, plan, kernel, n), "unsupervised": {"number": number, **found}}
 
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.expansion import Expansion
+from mercer.estimators.base.indefinite import known_values
 from mercer.kernels.sequences import position_weights as weights_of_positions
 from mercer.points import points_of
 
@@ -141,7 +142,8 @@ def explain(model: Any, X: Any, output: int | None = None) -> Explanation:
     True
     """
     model, rows, expansion, place = _opened("explain", model, X, output)
-    K = np.asarray(model._cross(rows).toarray(), np.float64)
+    cross = model._cross(rows)
+    K = known_values(np.asarray(cross.toarray(), np.float64), cross, "explain")
     alpha = np.asarray(expansion.coefficients[:, place], np.float64)
     terms = K * alpha
     order = np.argsort(-np.abs(terms), axis=1, kind="stable")

@@ -212,9 +212,10 @@ class KernelOperator(TiledOperator):
             return self._own.astype(self.dtype)
         if self.symmetric and self.kernel.space.vectors:
             out, first = np.empty(self.shape[0], self.dtype), 0
-            for part in self.x.blocks(RUN * self.x.dtype.itemsize):
-                out[first : first + len(part)] = self.kernel.diagonal(part.widened(self.dtype).rows)
-                first += len(part)
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # as in products
+                for part in self.x.blocks(RUN * self.x.dtype.itemsize):
+                    out[first : first + len(part)] = self.kernel.diagonal(part.widened(self.dtype).rows)
+                    first += len(part)
             return out
         size = min(self.shape)
         runs = [np.arange(i, min(i + DIAGONAL_RUN, size)) for i in range(0, size, DIAGONAL_RUN)]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from mercer.errors import message
+from mercer.errors import InvalidInput, message
 from mercer.gram.operator import KernelOperator
 from mercer.kernels import Linear
 from mercer.numerals import counted
 from mercer.points import Points
 
-__all__ = ["TO_KEEP_DIGITS", "about_the_mean", "lost_when_centred"]
+__all__ = ["TO_KEEP_DIGITS", "about_the_mean", "lost_when_centred", "require_values"]
 
 SAMPLE = 32
 """The number of rows in the sample."""
@@ -64,6 +64,21 @@ def lost_when_centred(K: KernelOperator, who: str, most: float = LOST) -> str | 
     kept = counted(digits, "digit") if digits else "no digit"
     differ = f"differ by {max(apart, 0.0):.1e} between rows, of which float64 keeps {kept}"
     return message(who, f"kernel values of {size:.1e} that {differ}", TO_KEEP_DIGITS)
+
+
+def require_values(K: KernelOperator, who: str) -> None:
+    """Refuse rows for which k(x, x) is not finite; every other value of theirs may be wrong then.
+
+    >>> require_values(KernelOperator("1/xx", [[1.0], [0.0]]), "me")
+    Traceback (most recent call last):
+    ...
+    mercer.errors.InvalidInput: me: Formula('1/xx') without a finite k(x, x) for 1 row, the first of them row 1; ...
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        bad = np.flatnonzero(~np.isfinite(np.asarray(K.diagonal(), np.float64)))
+    if len(bad):
+        given = f"{K.kernel!r} without a finite k(x, x) for {counted(len(bad), 'row')}, the first of them row {bad[0]}"
+        raise InvalidInput(message(who, given, "standardise the columns, or give a kernel that has values there"))
 
 
 def about_the_mean(K: KernelOperator) -> KernelOperator:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message, warn
 from mercer.gram import KernelOperator, lost_when_centred
-from mercer.gram.remainder import about_the_mean
+from mercer.gram.remainder import about_the_mean, require_values
 from mercer.kernels import Kernel, as_kernel
 from mercer.points import as_rows, count, joined, points_of, same_columns, same_names, vectors_of
 
@@ -106,6 +106,7 @@ def sampled(who: str, kernel: Kernel, X: Any, weights: Floats | None = None) -> 
     K = KernelOperator(kernel, X, dtype=np.float64)
     if weights is not None and not kernel.is_resolved:
         K = KernelOperator(kernel.resolve(K.X, sample_weight=weights), K.X, dtype=np.float64)
+    require_values(K, who)
     K = about_the_mean(K)
     n = max(K.shape[0], 1)  # by chance a statistic is one n-th of the values' spread
     lost = lost_when_centred(K, who, DECIDES / (n * _roundings(n)))

@@ -67,6 +67,13 @@ _OF_ANY_ROWS = (__name__, "mercer.kernels.vectors.products", "mercer.kernels.vec
 """Modules of kernels without χ² in a formula of their own, which need no trace to know it."""
 
 
+_PLUMBING = {
+    *("checks_data", "counts_features", "factors", "has_fast_matmul"),
+    *("precedence", "prefers_large_blocks", "prepared", "rule_parameter"),
+}
+"""What the parts of mercer ask kernels for, and completion does not offer."""
+
+
 class _NamedSpace(property):
     """The `space` of a class that only states its name."""
 
@@ -106,6 +113,10 @@ class Kernel:
     def __new__(cls, *args: Any, **params: Any) -> Self:
         require_value(cls, Kernel)
         return super().__new__(cls)
+
+    def __dir__(self) -> list[str]:
+        """The names that completion offers: parameters, and what users call or override."""
+        return [one for one in super().__dir__() if one not in _PLUMBING or one in vars(self)]
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Derive `space` for a class that states only the space's name, `domain`."""

@@ -71,10 +71,12 @@ def dense(kernel: Any, X: Any, Z: Any = None) -> Any:
     return kernel.block(X, X if Z is None else Z)
 
 
+_NO_NUMBERS = "use NumPy's functions or those of mercer.kernels.functions, not math's, round() or float()"
 _HINTS = {
     "ruth value": WRITE_WHERE,
     "Boolean value": WRITE_WHERE,
-    "converted to Python scalars": "use NumPy's functions or those of mercer.kernels.functions, not math's or float()",
+    "converted to Python scalars": _NO_NUMBERS,
+    "doesn't define __": _NO_NUMBERS,  # of round() and math.trunc()
 }
 """Advice, by a part of the message with which Python, NumPy or PyTorch refuses an array where one number is needed."""
 

@@ -32,9 +32,6 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 _WIDTHS = ("sigma", "length_scale", "lengthscale", "bandwidth", "width", "std")
 """What others call the parameter of a Gaussian kernel that is a length."""
-_READ: dict[tuple[str, int], tuple[Names, Kernel]] = {}
-"""Kernels of recent texts. The names are kept with them, so that no others can have their `id`."""
-_MOST_READ = 64
 _MAX_LENGTH = 10_000
 _MAX_DEPTH = 50
 _MAX_RANGE = 1_000_000
@@ -43,7 +40,6 @@ _MAX_RANGE = 1_000_000
 def register(*classes: type[Kernel]) -> None:
     """Make classes known by their names. This module cannot import them all, because some of them parse texts."""
     _NAMES.update({one.__name__.lower(): one for one in classes})
-    _READ.clear()
 
 
 def kernel_names() -> tuple[str, ...]:
@@ -101,7 +97,7 @@ def as_kernel(given: Any, names: Names = PAIRWISE) -> Kernel:
     if isinstance(given, Kernel):
         return given
     if isinstance(given, str):
-        return _named(given, names) or _recent(given, names)
+        return _named(given, names) or (Formula(given) if is_formula(given) else parse(given, names))
     if callable(given) and not isinstance(given, type):
         return Function(given)
     if isinstance(given, type) and issubclass(given, Kernel):
@@ -116,17 +112,6 @@ def _named(text: str, names: Names) -> Kernel | None:
     """The kernel of a text that is just a name, as most are; it needs no syntax tree."""
     key = text.strip().lower()
     return names[key] if key in names else _NAMES[key]() if key in _NAMES else None
-
-
-def _recent(text: str, names: Names) -> Kernel:
-    """The kernel of a formula or an expression, which a fit asks for several times; kernels do not change."""
-    found = _READ.get((text, id(names)))
-    if found is None:
-        found = names, (Formula(text) if is_formula(text) else parse(text, names))
-        if len(_READ) >= _MOST_READ:
-            _READ.clear()
-        _READ[text, id(names)] = found
-    return found[1]
 
 
 def parse(text: str, names: Names = PAIRWISE) -> Kernel:

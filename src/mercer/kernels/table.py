@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,12 +139,25 @@ class TableKernel(Kernel):
     def with_part(self, name: str, kernel: Kernel | str) -> Self:
         """A copy with another kernel for a part, on the same columns; a kernel of sequences reads texts."""
         at, own = self._index(name), as_kernel(kernel)
-        if not own.is_resolved or own.space.numbered:
+        if not own.is_resolved:
+            self._refuse_unresolved_part(at, own)
+        if own.space.numbered:
             given = f"{own!r} for the part {name!r}"
             do = "give a kernel of vectors or of sequences with numbers for its parameters"
             raise InvalidInput(message("TableKernel", given, do))
         parts = [part.with_kernel(own) if i == at else part for i, part in enumerate(self.parts)]
         return replace(self, parts=tuple(parts))
+
+    def _refuse_unresolved_part(self, at: int, kernel: Kernel) -> NoReturn:
+        part = self.parts[at]
+        parameter, instead = kernel._unresolved()
+        given = f"{kernel!r} for the part {part.name!r} has parameters that depend on data, {parameter}"
+        do = f"give {instead}"
+        if kernel._of_objects():
+            do += f", or the kernel's .resolve(frame[{part.columns[0]!r}])"
+        else:
+            do += ", because a part takes a kernel with numbers for its parameters"
+        raise InvalidInput(message("TableKernel", given, do))
 
     def without(self, *names: str) -> Self:
         """A copy without these parts."""

@@ -11,9 +11,10 @@ from scipy.optimize import nnls
 
 from mercer.errors import InvalidInput, message, warn
 from mercer.gram import KernelOperator, lost_when_centred
-from mercer.gram.remainder import about_the_mean
+from mercer.gram.remainder import about_the_mean, require_values
 from mercer.kernels import Kernel, as_kernel
 from mercer.numerals import counted
+from mercer.operators.arrays import require_finite
 from mercer.points import as_rows, as_seed, available_memory, count, require, sample_rows
 
 __all__ = [
@@ -97,7 +98,9 @@ def centered_alignment(
 
 def dense_matrix(who: str, kernel: Kernel, X: Any) -> Floats:
     """The kernel matrix in float64, or one that is the same once it is centred; warns if that loses its digits."""
-    K = about_the_mean(KernelOperator(kernel, X, dtype=np.float64))
+    K = KernelOperator(kernel, X, dtype=np.float64)
+    require_values(K, who)
+    K = about_the_mean(K)
     if lost := lost_when_centred(K, f"{who} with {K.kernel!r}"):
         warn(lost)
     return np.asarray(K.toarray())
@@ -218,6 +221,8 @@ def alignment_weights(matrices: Sequence[ArrayLike], y: ArrayLike, *, sparse: fl
     if wrong := [shape for shape in shapes if shape != (len(Y), len(Y))]:
         given = f"a kernel matrix of shape {wrong[0]} and {counted(len(Y), 'target')}"
         raise InvalidInput(message("alignment_weights", given, "give n × n matrices of the same rows, and n targets"))
+    for K in matrices:
+        require_finite(K, "alignment_weights")
     M, a, sizes = alignment_products([centred(K) for K in matrices], Y)
     return mixture_weights(M, a, sizes, sparse)[0]
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message, warn
 from mercer.gram import KernelOperator, lost_when_centred
+from mercer.gram.remainder import require_values
 from mercer.kernels import as_kernel
 from mercer.numerals import counted
 from mercer.operators import Dense, Operator, row_blocks
@@ -224,6 +225,7 @@ def choose_n_clusters(
         given = f"counts={tried} and criterion={criterion!r} for {counted(n, 'row')}"
         do = 'give numbers from 2 to n − 1, and "simplified" or "exact"'
         raise InvalidInput(message("choose_n_clusters", given, do))
+    require_values(K, "choose_n_clusters")
     if lost := lost_when_centred(K, "choose_n_clusters"):
         warn(lost)
     fits = 8 * n * n <= STORED_SHARE * parse_memory(memory)

@@ -14,6 +14,8 @@ from mercer.engine.backend import one_blas_thread, spare_threads
 from mercer.errors import InvalidInput, NotAKernel, message
 from mercer.events import StageDone, emit
 from mercer.factorizations.cholesky import CholeskyFactor, lower_block
+from mercer.gram import KernelOperator
+from mercer.gram.remainder import require_values
 from mercer.kernels import Kernel, Scaled, as_kernel
 from mercer.numerals import counted
 from mercer.points import as_rows, as_seed, available_memory, points_of, require, sample_rows, vectors_of
@@ -121,6 +123,7 @@ def log_marginal_likelihood(
     """
     rows, targets = _checked(X, y)
     own = as_kernel(kernel).resolve(rows)
+    require_values(KernelOperator(own, rows, dtype=np.float64), "log_marginal_likelihood")
     if not (np.isfinite(noise) and noise > 0):
         raise InvalidInput(message("log_marginal_likelihood", f"noise={noise!r}", "give a positive number"))
     chosen = set(free_parameters(own)) if names is None else set(names)
@@ -213,6 +216,7 @@ def maximise_marginal_likelihood(
     if not np.any(Z):
         raise InvalidInput(message(WHO, "targets that are all the same", "give targets that vary"))
     own = as_kernel(kernel).resolve(rows)
+    require_values(KernelOperator(own, rows, dtype=np.float64), WHO)
     likelihood, first, sigma = likelihood_of(WHO, own, rows, Z, noise, 0.0, fixed, amplitude, per_column)
     if not likelihood.covariance.names and not free_parameters(likelihood.covariance.kernel):
         given = f"{own!r}, which has no tunable parameter"

@@ -16,6 +16,7 @@ from mercer.engine.backend import spare_threads
 from mercer.errors import InvalidInput, message, warn
 from mercer.events import StageDone, emit
 from mercer.gram import KernelOperator, lost_when_centred
+from mercer.gram.remainder import require_values
 from mercer.kernels import Kernel, as_kernel
 from mercer.kernels.vectors.products import is_linear
 from mercer.numerals import counted
@@ -212,6 +213,7 @@ def _errors(
 ) -> Floats:
     """The error of each number of components (rows) on each fold (columns)."""
     operator = KernelOperator(kernel, X).astype(np.float64)
+    require_values(operator, WHO)
     if lost := lost_when_centred(operator, f"{WHO} with {kernel!r}"):
         warn(lost)
     K = np.asarray(operator.toarray())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -362,7 +363,7 @@ def plan_text(name: str, values: Any) -> ColumnPlan:
     """
     text, absent = as_text(values)
     found = _plan_objects(name, text, absent, len(text), "")
-    distinct = len(np.unique(text[~absent].astype(str)))
+    distinct = len(set(text[~absent]))
     said = f"text, {counted(distinct, 'distinct value')} in {counted(len(text), 'row')}"
     return ColumnPlan(name, "text", said=said) if found is None else replace(found, said=said, kind="text")
 
@@ -396,7 +397,9 @@ def plan_of(name: str, plan: NumberPlan, said: str = "") -> ColumnPlan:
 
 
 def _plan_categories(name: str, text: NDArray[Any], absent: NDArray[np.bool_], most: int, doubt: str) -> ColumnPlan:
-    names, counts = np.unique(text[~absent].astype(str), return_counts=True)
+    found = Counter(text[~absent])  # an array of texts would take the room of the longest for each
+    names = np.array(sorted(found), dtype=object)
+    counts = np.array([found[one] for one in names])
     if len(names) > most:
         objects = _plan_objects(name, text, absent, len(names), doubt)
         if objects is not None:

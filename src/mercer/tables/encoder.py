@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -29,6 +28,7 @@ from mercer.tables.columns import (
     plan_text,
 )
 from mercer.tables.numbers import LARGEST, MISSING, encode_numbers, number_columns, number_runs, plan_numbers
+from mercer.tables.texts import near_names
 
 __all__ = ["TableEncoder"]
 
@@ -315,7 +315,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
     def _refuse_without(self, absent: list[str], frame: Any) -> NoReturn:
         named = ", ".join(repr(name) for name in absent[:5]) + (", ..." if len(absent) > 5 else "")
         others = sorted(set(frame.columns) - set(self.columns_))
-        near = [one for one in others if one.lower() == absent[0].lower()] or get_close_matches(absent[0], others, n=1)
+        near = [one for one in others if one.lower() == absent[0].lower()] or near_names(absent[0], others)
         advice = f"is {near[0]!r} meant to be {absent[0]!r}? " if near else ""
         advice += "give a table with the columns that the model was fitted on, in any order"
         given = f"{counted(len(absent), 'column')} of the fit {'are' if absent[1:] else 'is'} not there: {named}"
@@ -332,7 +332,8 @@ def _unlike(plan: ColumnPlan, values: Any) -> list[str]:
         return lines + [f"{plan.name}: missing in {absent.sum()} {rows}, treated as empty"] * bool(absent.any())
     if plan.kind == "category":
         text, absent = as_text(values)
-        new = ~absent & ~np.isin(text.astype(str), plan.categories)
+        known = set(plan.categories)
+        new = ~absent & [one not in known for one in text]
         if new.any() and "other" not in plan.flag:  # if rare categories were pooled, their names are not known
             named = sorted(set(text[new].tolist()))
             more = f" and {len(named) - 3} more" if named[3:] else ""

@@ -53,7 +53,7 @@ def _reason(name: str, values: Any) -> str:
     if values.dtype.kind in "iuf" or plan_column(name, values, FEW, 0.01, True).kind != "text":
         return ""
     text, absent = as_text(values)
-    return identifies(name, text[~absent], len(np.unique(text[~absent].astype(str))))
+    return identifies(name, text[~absent], len(set(text[~absent])))
 
 
 def _of_numbers(name: str, numbers: NDArray[np.float64]) -> str:

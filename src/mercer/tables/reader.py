@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -23,6 +22,7 @@ from mercer.tables.raw import STANDARD_INPUT, decoded, read_bytes, require_room,
 from mercer.tables.sequences import looks_like_fasta, parse_fasta
 from mercer.tables.sheets import SHEETS, sheet_as_csv
 from mercer.tables.svmlight import looks_like_svmlight, parse_svmlight
+from mercer.tables.texts import near_names
 
 __all__ = ["COLUMNAR", "Table", "read_table"]
 
@@ -92,7 +92,7 @@ class Table:
             given = f"no target; the columns are {_named(self.columns)}"
             raise InvalidInput(message(self.path, given, "name one of them, --target NAME"))
         if target not in self.columns:
-            near = get_close_matches(target, self.columns, n=3) or _ignoring_case(target, self.columns)
+            near = near_names(target, self.columns, n=3) or _ignoring_case(target, self.columns)
             advice = (
                 f"did you mean {' or '.join(map(repr, near))}?" if near else f"the columns are {_named(self.columns)}"
             )

@@ -5,16 +5,21 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ISO", "PERCENT", "date_form", "in_form", "is_prose", "letters_of", "percent_form", "share"]
+__all__ = ["ISO", "PERCENT", "date_form", "in_form", "is_prose", "letters_of", "near_names", "percent_form", "share"]
 
 MOSTLY = 0.95
 LOOK = 2000
 """Most texts of a long column that are examined."""
+LONGEST_DATE = 40
+"""Characters: a longer text is no date, and patterns of dates would search it again from each of its places."""
+LONGEST_NAME = 200
+"""Characters of names that are compared with others, which costs the product of their lengths."""
 ISO = "ISO8601"
 DATES = (
     ISO, "%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S", "%Y%m%d", "%Y.%m.%d",
@@ -26,7 +31,7 @@ DATES = (
 """Formats of `pandas.to_datetime`. One of %d/%m and %m/%d is used only if the other does not fit."""
 PERCENT = "%"
 _PERCENT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)\s?%")
-_DATE = re.compile(r"(?=.*\d)[\w\s:.,/+\-]{6,40}")
+_DATE = re.compile(rf"(?=.*\d)[\w\s:.,/+\-]{{6,{LONGEST_DATE}}}")
 _NUCLEOTIDES = re.compile(r"[ACGTUN\-.]+")
 _LETTERS = re.compile(r"[A-Z*\-.]+")
 
@@ -85,6 +90,7 @@ def date_form(texts: NDArray[Any]) -> tuple[str, str]:
     >>> date_form(np.array(["3/4/2024", "12/11/2024"]))
     ('', "'3/4/2024' can be 2024-04-03 or 2024-03-04")
     """
+    texts = _of_dates(texts)
     some = texts[:LOOK]
     if not len(some) or share(_DATE, some.tolist()) < MOSTLY or not _reasonable(some):
         return "", ""
@@ -116,7 +122,7 @@ def in_form(texts: NDArray[Any], form: str) -> NDArray[Any]:
         return np.array(plain, np.float64)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = pd.to_datetime(pd.Series(texts, dtype=object), format=form, errors="coerce", utc=True)
+        found = pd.to_datetime(pd.Series(_of_dates(texts), dtype=object), format=form, errors="coerce", utc=True)
     return np.asarray(found.dt.tz_localize(None).to_numpy("datetime64[us]"))
 
 
@@ -124,6 +130,21 @@ def share(pattern: re.Pattern[str], texts: Iterable[str]) -> float:
     """The share of texts that the pattern matches completely."""
     hits = [pattern.fullmatch(text) is not None for text in texts]
     return sum(hits) / len(hits)
+
+
+def near_names(name: str, names: Iterable[str], n: int = 1) -> list[str]:
+    """Up to n of the names that are spelled nearly as this one; long names are near to none.
+
+    >>> near_names("pirce", ["price", "size"]), near_names("x" * 300, ["x" * 299])
+    (['price'], [])
+    """
+    short = [one for one in names if len(one) <= LONGEST_NAME]
+    return get_close_matches(name, short, n=n) if len(name) <= LONGEST_NAME else []
+
+
+def _of_dates(texts: Iterable[Any]) -> NDArray[Any]:
+    """The texts, of which those that are too long for dates are empty."""
+    return np.array([one if len(one) <= LONGEST_DATE else "" for one in texts], dtype=object)
 
 
 def _share_of_dates(texts: NDArray[Any], form: str) -> float:

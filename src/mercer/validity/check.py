@@ -222,14 +222,24 @@ def _search(found: Search, domain: Domain, scale: float, proved: bool, seed: int
             found.look(large(d, seed, domain, scale))
 
 
-def _on_rows(kernel: Kernel, rows: Any, found: Search, seed: int) -> tuple[Spectrum, list[str]]:
-    """The spectrum of the rows in their own precision. Adds rows with large entries in λmin's vector to the search."""
+def _on_rows(kernel: Kernel, rows: Any, found: Search, seed: int) -> tuple[Spectrum | None, list[str]]:
+    """The spectrum of the rows in their own precision, if all have values.
+
+    Adds rows with large entries in λmin's vector to the search.
+    """
     n, notes = rows.shape[0], []
     if n > MOST_ROWS:
         rows = rows[sample_rows(n, MOST_ROWS, seed)]
         notes.append(f"the spectrum is that of {MOST_ROWS} of the {n} rows, drawn at random")
     try:
-        spectrum = spectrum_of(KernelOperator(kernel, rows))
+        K = KernelOperator(kernel, rows)
+        with np.errstate(all="ignore"):
+            known = np.isfinite(K.diagonal())
+        if not known.all():
+            found.look([_dense(rows[~known][:1])])
+            notes.append(f"X has rows without a finite k(x, x), the first of them {int(np.argmin(known))}: no spectrum")
+            return None, notes
+        spectrum = spectrum_of(K)
     except MercerError as error:
         given = f"X, whose kernel matrix cannot be computed ({error})"
         raise InvalidInput(message("check_kernel", given, "give other rows")) from error

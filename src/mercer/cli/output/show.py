@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -40,6 +41,9 @@ __all__ = [
 ]
 
 RUNNERS_UP = 4
+_KERNEL = re.compile(r"\b[A-Z]\w{1,40}\(")
+_NUMBERS = re.compile(r"""("[^"]*"|'[^']*')|(?<![\w.])\d+\.\d+(?:e[+-]?\d+)?(?![\w.])""")
+"""What is in quotes, such as the name of a column, or a number with a point."""
 
 
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
@@ -57,10 +61,27 @@ def sections(*, silent: bool, saves: bool) -> Iterator[None]:
         _saves.reset(tokens[1])
 
 
-def section(title: str, lines: Iterable[str]) -> None:
-    """A heading and its lines, indented."""
+def section(title: str, lines: Iterable[str], *, exact: bool = False) -> None:
+    """A heading and its lines, indented; the numbers of kernels have six digits, unless they are to be copied."""
     if not _quiet.get():
+        title, *lines = [title, *lines] if exact else map(shortened, [title, *lines])
         printed("\n".join([typer.style(title, bold=True), *(f"  {line}" for line in lines)]))
+
+
+def shortened(line: str) -> str:
+    """The line, with at most six digits of each number if it names a kernel.
+
+    >>> shortened("Gaussian(gamma=0.3333333333333333), α = 0.1"), shortened("mean 0.3333333333333333")
+    ('Gaussian(gamma=0.333333), α = 0.1', 'mean 0.3333333333333333')
+    """
+    if not _KERNEL.search(line):
+        return line
+    return _NUMBERS.sub(lambda found: found[0] if found[1] else _six(found[0]), line)
+
+
+def _six(number: str) -> str:
+    short = f"{float(number):.6g}"
+    return short if len(short) < len(number) else number
 
 
 def printed(text: str) -> None:
@@ -276,7 +297,7 @@ def show_next(data: TrainingTable, choice: KernelChoice, outcome: Outcome, out: 
         lines.append("keep the model: --out model.mercer; then: mercer predict model.mercer TABLE")
     else:
         lines.append(f"mercer predict {out} TABLE; mercer evaluate {out} TABLE; mercer inspect {out}")
-    section("Next", lines)
+    section("Next", lines, exact=True)
 
 
 def table_lines(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

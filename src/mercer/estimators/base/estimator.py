@@ -24,7 +24,7 @@ from mercer.errors import ConvergenceWarning, InvalidInput, MercerError, message
 from mercer.estimators.base.advice import advice, left_to_default, outweighing_column
 from mercer.estimators.base.elsewhere import Elsewhere
 from mercer.estimators.base.expansion import Expansion
-from mercer.estimators.base.indefinite import not_finite, warn_if_indefinite
+from mercer.estimators.base.indefinite import known_values, not_finite, warn_if_indefinite
 from mercer.estimators.base.parameters import NamedParameters
 from mercer.events.callbacks import CalledBack
 from mercer.gram import KernelOperator, lost_when_centred
@@ -266,7 +266,7 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         try:
             return validate_data(self, *data, accept_sparse="csr", dtype=FLOATS, order="C", **options)
         except (ValueError, TypeError) as error:
-            if "array element with a sequence" in str(error):
+            if any(part in str(error) for part in ("array element with a sequence", "float() argument must be")):
                 do = "give rows of equal length, all of numbers, or a kernel of such objects"
                 raise InvalidInput(message(type(self).__name__, "objects that are not numbers", do)) from error
             odd, table = columns_without_numbers(data[0]), "mercer.table_kernel(df) for a data frame"
@@ -392,12 +392,15 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
             report.warnings.append(lost)
             warn(lost)
 
-    def _kernel_size(self, K: KernelOperator) -> KernelSize:
-        """The size of the entries, from the diagonal, which bounds the rest of a Mercer kernel's matrix."""
+    def _kernel_size(self, K: KernelOperator, numbers: np.ndarray | None = None) -> KernelSize:
+        """The size of the entries, from the diagonal, which bounds the rest of a Mercer kernel's matrix.
+
+        `numbers` are those of K's rows in the data as given, for the error if an entry is not finite.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             diagonal = np.asarray(K.diagonal(), np.float64)
         if not np.all(np.isfinite(diagonal)):
-            raise not_finite(K, type(self).__name__, "standardise the columns, or lower the degree")
+            raise not_finite(K, type(self).__name__, "standardise the columns, or lower the degree", numbers)
         top = float(np.abs(diagonal).max())
         return KernelSize(float(diagonal.sum()), top, top < 1e30 and K.fits_float32)
 
@@ -451,13 +454,8 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
 
     def _expanded(self, X: Any, coefficients: str = "dual_coef_") -> np.ndarray:
         """Σⱼ αⱼ k(x, xⱼ) of new rows, α the attribute of that name; what overflows is refused."""
-        values = np.asarray(self._cross(X) @ getattr(self, coefficients))
-        if not np.all(np.isfinite(values)):
-            row = int(np.argmin(np.isfinite(values.reshape(len(values), -1)).all(axis=1)))
-            given = f"{self.kernel_!r} has values that are not finite on row {row}"
-            do = "standardise the columns, as those of the training rows, or lower the degree"
-            raise InvalidInput(message(type(self).__name__, given, do))
-        return values
+        K = self._cross(X)
+        return known_values(np.asarray(K @ getattr(self, coefficients)), K, type(self).__name__)
 
     def _advice(self, status: Status) -> str:
         """The meaning of the status, and the parameters to change."""

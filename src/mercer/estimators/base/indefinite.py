@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from mercer.errors import IndefiniteKernelWarning, InvalidInput, message, warn
 from mercer.gram import KernelOperator
 from mercer.ways.report import Report
 
-__all__ = ["not_finite", "warn_if_indefinite"]
+__all__ = ["known_values", "not_finite", "warn_if_indefinite"]
 
 
 def warn_if_indefinite(K: KernelOperator, who: str, meaning: str, report: Report) -> None:
@@ -35,12 +40,27 @@ def warn_if_indefinite(K: KernelOperator, who: str, meaning: str, report: Report
     warn(report.warnings[-1], IndefiniteKernelWarning)
 
 
-def not_finite(K: KernelOperator, who: str, otherwise: str) -> InvalidInput:
-    """The error for kernel values that are not finite: the row where the formula has no value, or else `otherwise`."""
+def not_finite(K: KernelOperator, who: str, otherwise: str, numbers: NDArray[np.integer] | None = None) -> InvalidInput:
+    """The error for kernel values that are not finite: the row where the formula has no value, or else `otherwise`.
+
+    `numbers` are those of K's rows in the data as given.
+    """
     from mercer.validity.brief import gap_on
 
     if found := gap_on(K):
         row, gap = found
+        row = row if numbers is None else int(numbers[row])
         given = f"{K.kernel!r} has no value ({gap.why}) at row {row}"
         return InvalidInput(message(who, given, gap.advice))
-    return InvalidInput(message(who, f"{K.kernel!r} has values that are not finite on these rows", otherwise))
+    where = f"row {numbers[0]}" if numbers is not None and len(numbers) == 1 else "these rows"
+    return InvalidInput(message(who, f"{K.kernel!r} has values that are not finite on {where}", otherwise))
+
+
+def known_values(values: NDArray[Any], K: KernelOperator, who: str, first: int = 0) -> NDArray[Any]:
+    """What was computed with K's rows from the `first` on; refused if it is not finite, with the row and the reason."""
+    good = np.isfinite(values.reshape(len(values), -1)).all(axis=1)
+    if good.all():
+        return values
+    row = first + np.flatnonzero(~good)[:1]
+    own = KernelOperator(K.kernel, K.x.take(row).rows, dtype=K.dtype)
+    raise not_finite(own, who, "standardise the columns, as those of the training rows, or lower the degree", row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from difflib import get_close_matches
@@ -21,10 +22,7 @@ NOTHING_DRAWN = "leave {word} out: the method draws nothing at random"
 NOT_COPIED = "leave {word} out: rows are never changed"
 INSTEAD: Mapping[str, tuple[tuple[str, str], ...]] = {
     "affinity": (("kernel", 'write kernel=..., such as kernel="rbf" or kernel="precomputed"'),),
-    "eigen_solver": (
-        ("solver", 'write solver=..., "auto" or "dense" as there, "krylov" for "arpack" and "randomized"'),
-        ("", "leave {word} out: one eigensolver serves all sizes"),
-    ),
+    "eigen_solver": (("", "leave {word} out: there is no choice of solvers here"),),
     "iterated_power": (("tol", "give tol=...: iterations go on until it is reached"),),
     "remove_zero_eig": (("", "leave {word} out: components below rounding are always dropped"),),
     "copy": (("", NOT_COPIED),),
@@ -95,7 +93,7 @@ def _refuse_unknown(cls: type[Any], given: Mapping[str, Any], kernel: Any = None
     unknown = {name: value for name, value in given.items() if name not in accepted}
     if not unknown or any(each.kind is Parameter.VAR_KEYWORD for each in accepted.values()):
         return
-    known = [name for name in accepted if name != "self"]
+    known = {name: str(each.annotation) for name, each in accepted.items() if name != "self"}
     of_kernel = {name: value for name, value in unknown.items() if name in OF_KERNELS and "kernel" in known}
     advice = [_instead(word, known) for word in unknown if word not in of_kernel]
     if of_kernel:
@@ -106,12 +104,28 @@ def _refuse_unknown(cls: type[Any], given: Mapping[str, Any], kernel: Any = None
     raise UnknownParameter(message(cls.__name__, f"{shown} {verb}", "; ".join(advice)))
 
 
-def _instead(word: str, known: list[str]) -> str:
+def _instead(word: str, known: Mapping[str, str]) -> str:
+    """What to write instead of a word, given the annotations of the parameters."""
+    if word == "eigen_solver" and (solvers := re.findall(r"'(\w+)'", known.get("solver", ""))):
+        return _instead_of_eigen_solver(solvers)
     for condition, do in INSTEAD.get(word, ()):
         if not condition or condition in known:
             return do.format(word=word)
     near = get_close_matches(word, known, n=1)
     return (f"did you mean {near[0]!r}? The" if near else "the") + f" parameters are {', '.join(known)}"
+
+
+def _instead_of_eigen_solver(solvers: list[str]) -> str:
+    """Advice by the values that `solver` takes: few estimators have those of scikit-learn.
+
+    >>> _instead_of_eigen_solver(["auto", "cholesky", "cg"])
+    'leave eigen_solver out, or choose solver="auto", "cholesky" or "cg"'
+    """
+    if "dense" in solvers:
+        iterative = '"krylov"' if "krylov" in solvers else '"auto"'
+        return f'write solver="auto" or "dense" as there, {iterative} for "arpack" and "randomized"'
+    *others, last = (f'"{one}"' for one in solvers)
+    return f"leave eigen_solver out, or choose solver={', '.join(others)} or {last}"
 
 
 def _in_kernel(cls: type[Any], given: Mapping[str, Any], kernel: Any, *, there: bool) -> str:

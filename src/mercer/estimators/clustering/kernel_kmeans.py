@@ -10,6 +10,7 @@ import numpy as np
 from mercer.approx.landmarks import choose_landmarks
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
+from mercer.estimators.base.indefinite import known_values
 from mercer.estimators.base.landmarks import POOL, LandmarkSpan, count_landmarks, given_count
 from mercer.estimators.clustering.clusterer import Clusterer
 from mercer.estimators.clustering.landmark_clusters import (
@@ -406,8 +407,10 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         """⟨φ(x), m_c⟩ for each row and mean."""
         K = self._cross(X)
         if hasattr(self, "dual_coef_"):
-            return np.asarray(K @ self.dual_coef_)
-        return K.group_sums(self.labels_, self.n_clusters_, self.sample_weight_) / self.cluster_weights_
+            products = np.asarray(K @ self.dual_coef_)
+        else:
+            products = K.group_sums(self.labels_, self.n_clusters_, self.sample_weight_) / self.cluster_weights_
+        return known_values(products, K, "KernelKMeans")
 
     def predict(self, X: Any) -> np.ndarray:
         """The nearest mean of each row."""
@@ -443,7 +446,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
             filled, each = W > 0, np.where(W > 0, W, 1.0)
             products = own.group_sums(labels, k, w)[np.arange(len(labels)), labels]
             norms = np.bincount(labels, products if w is None else w * products, k) / each**2
-            yield np.where(filled, 2 * new.group_sums(labels, k, w) / each - norms, -np.inf)
+            sums = known_values(new.group_sums(labels, k, w), new, "KernelKMeans")
+            yield np.where(filled, 2 * sums / each - norms, -np.inf)
 
     def transform(self, X: Any) -> np.ndarray:
         """‖φ(x) − m_c‖ from all means, of shape (m, k).
@@ -457,8 +461,8 @@ class KernelKMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clusterer)
         if self._space().numbered:
             given = "distances with a precomputed kernel, which has no k(x, x) of a new row"
             raise InvalidInput(message("KernelKMeans", given, "give the kernel itself, or use predict"))
-        rows = self._validate_new(X)
-        own = np.asarray(KernelOperator(self.kernel_, rows, dtype=np.float64).diagonal())
+        K = KernelOperator(self.kernel_, self._validate_new(X), dtype=np.float64)
+        own = known_values(np.asarray(K.diagonal()), K, "KernelKMeans")
         return self._roots(own[:, None] - 2 * products + self.center_norms_)
 
     def _roots(self, D: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mercer.errors import InvalidInput, message
+from mercer.estimators.base.indefinite import known_values
 from mercer.estimators.clustering.clusterer import Clusterer
 from mercer.gram import KernelOperator
 from mercer.kernels.conventions import AFFINITIES, Names
@@ -233,7 +234,8 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def transform(self, X: Any) -> np.ndarray:
         """The embedded rows, of shape (m, n_components)."""
         K = self._cross(X)
-        return self._normalised(K, self._degrees(K))
+        degrees = known_values(self._degrees(K), K, type(self).__name__)
+        return known_values(self._normalised(K, degrees), K, type(self).__name__)
 
     def predict(self, X: Any) -> np.ndarray:
         """The cluster whose mean is nearest to the embedded row."""

@@ -12,7 +12,7 @@ from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.estimator import FLOATS, KernelEstimator
 from mercer.estimators.base.expansion import Expansion, expansion_of
-from mercer.estimators.base.indefinite import warn_if_indefinite
+from mercer.estimators.base.indefinite import known_values, warn_if_indefinite
 from mercer.estimators.correlation.canonical import CanonicalView, canonical_pairs, landmark_view, spectral_view
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
@@ -335,7 +335,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         if y is None:
             return Z
         K = KernelOperator(self.kernel_y_, self._validated_view(y, fitted=True), self.Y_fit_)
-        return Z, np.asarray(K @ self.dual_coef_y_) - self.offset_y_
+        return Z, known_values(np.asarray(K @ self.dual_coef_y_), K, "KernelCCA") - self.offset_y_
 
     def score(self, X: Any, y: Any) -> float:
         """The mean over the pairs of the plain correlation of their scores: on new rows what a search may maximise."""

@@ -11,6 +11,7 @@ from sklearn.base import MultiOutputMixin
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.compression import Compressible
 from mercer.estimators.base.continued import GIVEN, require_same_kernel
+from mercer.estimators.base.indefinite import known_values
 from mercer.estimators.descent.learning import (
     EARLY,
     check_descent,
@@ -326,7 +327,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
         self._require_history("staged_predict")
         K = self._cross(X)
         for frame in self.history_:
-            yield np.asarray(K @ frame)
+            yield known_values(np.asarray(K @ frame), K, "KernelLMS")
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """The same as `staged_predict`, by the name that classifiers have for it and films read."""

@@ -10,6 +10,7 @@ import numpy as np
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.classifier import ScoreClassifier, top_class
 from mercer.estimators.base.expansion import Expansion
+from mercer.estimators.base.indefinite import known_values
 from mercer.estimators.descent.learning import EARLY, check_descent, frames_kept, largest_eigenvalue, made_all_steps
 from mercer.estimators.ridge.least_squares import LeastSquaresClassifier
 from mercer.gram import KernelOperator
@@ -328,7 +329,10 @@ class KernelPerceptron(LeastSquaresClassifier):
         shares, step = np.zeros((m, c)), max(1, VOTE_ENTRIES // max(u * c, 1))
         for i in range(0, m, step):
             rows = np.arange(i, min(i + step, m))
-            k = np.asarray(K.rows(rows), np.float64)[:, votes["rows"]] + constant
+            k = (
+                known_values(np.asarray(K.rows(rows), np.float64), K, "KernelPerceptron", i)[:, votes["rows"]]
+                + constant
+            )
             F = np.cumsum(k[:, :, None] * signs, axis=1)
             for j in range(c):
                 shares[rows, j] = (F.argmax(axis=2) == j) @ votes["visits"] / (total or 1.0)
@@ -354,7 +358,7 @@ class KernelPerceptron(LeastSquaresClassifier):
         self._require_history("staged_decision_function")
         K = self._cross(X)
         for frame in self.history_:
-            scores = np.asarray(K @ frame[1:]) + frame[0]
+            scores = known_values(np.asarray(K @ frame[1:]), K, "KernelPerceptron") + frame[0]
             yield scores[:, 0] if len(self.classes_) == 2 else scores
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from mercer.approx.landmarks import WAYS, choose_landmarks, refused_landmarks
+from mercer.estimators.base.indefinite import known_values
 from mercer.estimators.features.feature_maps import _FeatureMap
 from mercer.gram import KernelOperator
 from mercer.operators.arrays import require_finite
@@ -137,9 +138,8 @@ class EmpiricalKernelMap(_FeatureMap):
         return K
 
     def _map(self, X: Any) -> np.ndarray:
-        features = np.array(KernelOperator(self.kernel_, X, self.components_).toarray())
-        require_finite(features, "EmpiricalKernelMap")
-        return features
+        K = KernelOperator(self.kernel_, X, self.components_)
+        return known_values(np.array(K.toarray()), K, "EmpiricalKernelMap")
 
     @property
     def _n_features_out(self) -> int:

@@ -10,6 +10,7 @@ from mercer.approx.fourier import draw_frequencies, fourier_features
 from mercer.approx.landmarks import choose_landmarks
 from mercer.approx.nystroem import SAMPLE, inverse_root
 from mercer.estimators.base.estimator import KernelEstimator
+from mercer.estimators.base.indefinite import known_values
 from mercer.factorizations.pivoted_cholesky import BLOCK
 from mercer.gram import KernelOperator
 from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -197,7 +198,8 @@ class Nystroem(_FeatureMap):
     def _map(self, X: Any) -> np.ndarray:
         K = KernelOperator(self.kernel_, X, self.components_, dtype=np.float64)
         low_precision = K.x.dtype == np.float32 and K.fits_float32
-        return K.features(self.normalization_, np.float32 if low_precision else np.float64)
+        features = K.features(self.normalization_, np.float32 if low_precision else np.float64)
+        return known_values(features, K, type(self).__name__)
 
     @property
     def _n_features_out(self) -> int:

@@ -15,6 +15,7 @@ from mercer.estimators.base.calibration import probabilities, shared
 from mercer.estimators.base.classifier import CLASSES, ScoreClassifier
 from mercer.estimators.base.compression import OUTPUTS
 from mercer.estimators.base.estimator import KernelEstimator
+from mercer.estimators.base.indefinite import known_values
 from mercer.estimators.gp.process import GaussianProcess
 from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.gram import KernelOperator
@@ -170,6 +171,7 @@ class GaussianProcessClassifier(GaussianProcess, ScoreClassifier):
         X, y = self._labelled(X, y)
         X, labels, _ = self._encoded(X, y, None)
         K, report = self._begin(X)
+        self._kernel_size(K)  # refuses values that are not finite
         self.report_, n = report, len(labels)
         Y = np.asarray(labels[:, None] == np.arange(len(self.classes_)), np.float64)
         Y = np.ascontiguousarray(Y[:, 1:]) if Y.shape[1] == 2 else Y
@@ -226,6 +228,7 @@ class GaussianProcessClassifier(GaussianProcess, ScoreClassifier):
         cross = self._cross(X)
         rows = self._validate_new(X)
         own = np.asarray(KernelOperator(self.kernel_, rows, dtype=np.float64).diagonal(), np.float64)
+        own = known_values(own, cross, type(self).__name__)
         variance, factors = np.repeat(own[:, None], mean.shape[1], axis=1), self._factors()
         width = max(1, CHUNK // cross.shape[1])
         for start in range(0, len(mean), width):

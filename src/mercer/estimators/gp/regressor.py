@@ -201,7 +201,8 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         self.y_fit_ = y = squarable(type(self).__name__, y, whole=True)
         mean, self.y_scale_ = self._normalisation(y)
         Z = ((y - mean) / self.y_scale_).reshape(len(y), -1)
-        _, report = self._begin(X)
+        K, report = self._begin(X)
+        self._kernel_size(K)  # refuses values that are not finite
         self.report_ = report
         variances = self._row_variances(len(y))
         likelihood, first, self.noise_ = likelihood_of(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer.estimators.base.indefinite import known_values
 from mercer.gram import KernelOperator
 from mercer.kernels import Kernel
 
@@ -51,9 +52,10 @@ class FeatureSubspace:
         """Scores, and SPE = ‖φ(x) − m‖² − ‖y‖², of validated rows: one product."""
         columns = np.column_stack([self.dual_coef, self.mean_coef])
         # In float64 whatever the rows: SPE is a small difference.
-        products = KernelOperator(self.kernel, rows, self.basis, dtype=np.float64) @ columns
+        K = KernelOperator(self.kernel, rows, self.basis, dtype=np.float64)
+        products = known_values(np.asarray(K @ columns), K, "KernelPCA")
         scores = products[:, :-1] - self.offset
-        own = np.asarray(KernelOperator(self.kernel, rows, dtype=np.float64).diagonal())
+        own = known_values(np.asarray(KernelOperator(self.kernel, rows, dtype=np.float64).diagonal()), K, "KernelPCA")
         return scores, self._outside(own, products[:, -1], scores)
 
     @property

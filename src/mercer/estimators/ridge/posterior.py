@@ -12,6 +12,7 @@ from sklearn.base import MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
+from mercer.estimators.base.indefinite import known_values
 from mercer.estimators.ridge.least_squares import RidgeEstimator
 from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.gram import KernelOperator
@@ -96,7 +97,7 @@ class Posterior:
     def std(self, X: Any, noise: float = 0.0) -> np.ndarray:
         """√var(f(x)) of each row, 0 if rounding leaves less; with `noise`, √(var(f(x)) + noise)."""
         rows, own = self._new(X)
-        variance = np.asarray(own.diagonal(), np.float64)
+        variance = known_values(np.asarray(own.diagonal(), np.float64), own, type(self.model).__name__)
         for block, C, S in self._solved(rows):
             variance[block] -= np.einsum("ij,ji->i", C, S)
             variance[block] += (1 - S.sum(axis=0)) ** 2 / self.mass
@@ -140,6 +141,7 @@ class Posterior:
         for start in range(0, m, width):
             block = slice(start, min(start + width, m))
             C = cross.rows(block)
+            known_values(C, cross, type(self.model).__name__, start)
             yield block, C, self._solve(np.ascontiguousarray(C.T))
 
     def _solve(self, B: np.ndarray) -> np.ndarray:

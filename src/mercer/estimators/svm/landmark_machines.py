@@ -54,7 +54,7 @@ class LandmarkMachine(SupportVectorMachine):
     landmarks: Any
     random_state: Any
 
-    def _matrix(self, K: KernelOperator, report: Report, target: np.ndarray) -> Operator:
+    def _matrix(self, K: KernelOperator, report: Report, target: np.ndarray, order: np.ndarray) -> Operator:
         """The matrix of the solver. On landmarks it is K itself, and at most m of its columns are used."""
         self._check_method()
         n, budget = K.shape[0], report.room
@@ -65,7 +65,7 @@ class LandmarkMachine(SupportVectorMachine):
             self.restricted_ = True
             would, most = apart(whole, budget)
             report.reason = f"K would take {would}, and the budget is {most}"
-        return K if self.restricted_ else super()._matrix(K, report, target)
+        return K if self.restricted_ else super()._matrix(K, report, target, order)
 
     def _check_method(self) -> None:
         self._checked_choice("solver", "auto", "exact", "nystroem")
@@ -75,7 +75,7 @@ class LandmarkMachine(SupportVectorMachine):
     def _solve(self, data: Training, start: np.ndarray | None = None) -> Self:
         if not self.restricted_:
             return super()._solve(data, start)
-        report, wide = self.report_, not self._kernel_size(data.K).fits_float32
+        report, wide = self.report_, not self._kernel_size(data.K, data.order).fits_float32
         family = self._family(data)
         m = self._planned(data, family, wide, report)
         # Slopes are of c − f(x): what all targets share goes into b before, or a small weight of it would cost much.

@@ -15,6 +15,7 @@ from mercer.errors import InvalidInput, message, warn
 from mercer.estimators.base.calibration import coupled, fit_sigmoid, folds_by_class, probabilities, shared
 from mercer.estimators.base.classifier import class_factors, require_classes
 from mercer.estimators.base.expansion import Expansion
+from mercer.estimators.base.indefinite import known_values
 from mercer.estimators.base.pairwise import class_pairs, class_scores, votes
 from mercer.estimators.svm.support_vectors import SupportVectorMachine, Training
 from mercer.gram import KernelOperator
@@ -194,7 +195,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
             part: Any = K.columns(some) if whole is None else whole[:, some]
             # The pairs (a, c) with a < c, then (c, b): their coefficients are in rows a and b − 1, which are in order.
             out[:, (pairs == c).any(axis=1)] += part @ np.ascontiguousarray(self.dual_coef_[:, some].T)
-        return out
+        return known_values(out, K, type(self).__name__)
 
     def _shape_is_by_class(self, against_rest: bool) -> bool:
         self._checked_choice("decision_function_shape", "ovr", "ovo")

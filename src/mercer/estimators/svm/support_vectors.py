@@ -17,7 +17,7 @@ from mercer.engine import backend
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.compression import Compressible
 from mercer.estimators.base.expansion import Expansion, expansion_of
-from mercer.estimators.base.indefinite import not_finite
+from mercer.estimators.base.indefinite import known_values, not_finite
 from mercer.gram import KernelOperator
 from mercer.kernels import Linear
 from mercer.kernels.conventions import MACHINES, Names
@@ -144,19 +144,19 @@ class SupportVectorMachine(Compressible):
         K, report = self._begin(X, None if np.all(weights == 1) else weights)
         report.memory_rows += 0 if whole or K.x.window else K.x.nbytes
         self.report_ = report
-        return Training(K, self._matrix(K, report, target), *map(K.x.kept, (order, target, weights)))
+        return Training(K, self._matrix(K, report, target, order), *map(K.x.kept, (order, target, weights)))
 
     def _problems(self, target: np.ndarray) -> tuple[int, int]:
         """How many problems there are, and how many rows the largest one has."""
         return 1, len(target)
 
-    def _matrix(self, K: KernelOperator, report: Report, target: np.ndarray) -> Operator:
+    def _matrix(self, K: KernelOperator, report: Report, target: np.ndarray, order: np.ndarray) -> Operator:
         """K stored in float32, or in float64 if float32 overflows; or in blocks; or only the entries in use."""
         if not K.symmetric:
             given = f"{self.kernel_!r}, which says that k(x, z) is not k(z, x)"
             raise InvalidInput(message(type(self).__name__, given, "give a symmetric kernel"))
         n, who = K.shape[0], f"{type(self).__name__} on {K.shape[0]} rows"
-        wide = not self._kernel_size(K).fits_float32 or n <= SMALL
+        wide = not self._kernel_size(K, order).fits_float32 or n <= SMALL
         dtype = np.dtype(np.float64 if wide else np.float32)
         report.precision = f"entries in {dtype}, gradient checked in float64"
         need, room = n * n * dtype.itemsize, int(COUNTED_SHARE * report.room)
@@ -299,7 +299,8 @@ class SupportVectorMachine(Compressible):
         report.steps, report.residual, report.tolerance = int(self.n_iter_.sum()), solution.residual, tol
         report.status = solution.status.name.lower().replace("_", " ")
         if solution.status is Status.NOT_FINITE:
-            raise not_finite(data.K, type(self).__name__, "standardise the columns, or lower the degree")
+            do = "standardise the columns, or lower the degree"
+            raise not_finite(data.K, type(self).__name__, do, data.order)
         gap, value = family.duality_gaps(x), np.abs(family.objectives(x))
         relative = float(np.max(gap / np.maximum(value, np.finfo(float).tiny), initial=0.0))
         report.notes.append(f"primal and dual objective differ by {relative:.1e} of their size at most")
@@ -352,7 +353,8 @@ class SupportVectorMachine(Compressible):
         """Σⱼ βⱼ k(x, xⱼ) of each output, (m, outputs), at rows that `_validate_new` has seen."""
         if not count(self.X_fit_):
             return np.zeros((count(X), len(self.dual_coef_)))
-        return np.asarray(KernelOperator(self.kernel_, X, self.X_fit_, dtype=np.float64) @ self.dual_coef_.T)
+        K = KernelOperator(self.kernel_, X, self.X_fit_, dtype=np.float64)
+        return known_values(np.asarray(K @ self.dual_coef_.T), K, type(self).__name__)
 
     # ---- a grid of C -------------------------------------------------------------------------------------------------
 

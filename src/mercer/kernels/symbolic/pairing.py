@@ -44,6 +44,7 @@ class _Pairings:
     __truediv__ = __rtruediv__ = __pow__ = __rpow__ = __neg__ = __abs__ = _refused
     __lt__ = __le__ = __gt__ = __ge__ = __getitem__ = __iter__ = __len__ = __float__ = __array__ = _refused
     __array_ufunc__ = __array_function__ = _refused
+    __int__ = __index__ = __round__ = __floor__ = __ceil__ = __trunc__ = _refused
     __eq__ = __ne__ = _refused  # type: ignore[assignment]
 
 
