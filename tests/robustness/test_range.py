@@ -152,10 +152,13 @@ def test_estimators_of_rows_beyond_float32(name):
 
 @pytest.mark.filterwarnings("ignore::mercer.errors.IndefiniteKernelWarning")
 def test_outputs_that_are_not_finite_are_refused():
-    """Where the formula is 0/0 at a new row."""
+    """Where the formula is 0/0 at a new row, or too large; `test_undefined_rows` asks all models."""
     model = mercer.KernelRidge("dot / (xx * zz)").fit([[1.0], [2.0]], [0.0, 1.0])
-    with pytest.raises(InvalidInput, match="not finite on row 1"):
+    with pytest.raises(InvalidInput, match=r"no value \(division by 0\) at row 1; define k there by where"):
         model.predict([[1.0], [0.0]])
+    model = mercer.KernelRidge("exp(dot)").fit([[1.0], [2.0]], [0.0, 1.0])
+    with pytest.raises(InvalidInput, match=r"not finite, or lost, in float64 on rows of up to 8\.0e"):
+        model.predict([[1.0], [800.0]])
 
 
 def test_normal_products_beyond_float32(rng):

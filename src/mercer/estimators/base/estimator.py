@@ -266,7 +266,7 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         try:
             return validate_data(self, *data, accept_sparse="csr", dtype=FLOATS, order="C", **options)
         except (ValueError, TypeError) as error:
-            if any(part in str(error) for part in ("array element with a sequence", "float() argument must be")):
+            if "array element with a sequence" in str(error):
                 do = "give rows of equal length, all of numbers, or a kernel of such objects"
                 raise InvalidInput(message(type(self).__name__, "objects that are not numbers", do)) from error
             odd, table = columns_without_numbers(data[0]), "mercer.table_kernel(df) for a data frame"

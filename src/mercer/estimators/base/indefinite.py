@@ -58,9 +58,8 @@ def not_finite(K: KernelOperator, who: str, otherwise: str, numbers: NDArray[np.
 
 def known_values(values: NDArray[Any], K: KernelOperator, who: str, first: int = 0) -> NDArray[Any]:
     """What was computed with K's rows from the `first` on; refused if it is not finite, with the row and the reason."""
-    good = np.isfinite(values.reshape(len(values), -1)).all(axis=1)
-    if good.all():
+    if not values.size or (np.isfinite(values.max()) and np.isfinite(values.min())):  # which are NaN if a value is
         return values
-    row = first + np.flatnonzero(~good)[:1]
-    own = KernelOperator(K.kernel, K.x.take(row).rows, dtype=K.dtype)
+    row = first + np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))[:1]
+    own = K if K.kernel.space.numbered else KernelOperator(K.kernel, K.x.take(row).rows, dtype=K.dtype)
     raise not_finite(own, who, "standardise the columns, as those of the training rows, or lower the degree", row)
