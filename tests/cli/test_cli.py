@@ -133,7 +133,7 @@ def test_evaluate(folder, tmp_path):
 
 
 def test_scores_of_rows_of_the_fit_say_so(folder, tmp_path):
-    frame = pd.read_csv(folder / "houses.csv")
+    frame = pd.read_csv(folder / "houses.csv", float_precision="round_trip")
     others = frame.assign(size=frame["size"].fillna(9) + 0.125)
     for some, said in (
         (frame, "note: all rows are rows of the fit"),

@@ -98,6 +98,7 @@ class Factors:
 
 def in_float64(X: Any) -> Iterator[tuple[slice, Any]]:
     """Some rows at a time in float64, so that those in float32 have the same sums, and are not all copied."""
+    X = X.tocsr() if hasattr(X, "tocsr") else X
     step = max(1, TOGETHER * X.shape[0] // max(X.size, 1))
     for part in (slice(first, first + step) for first in range(0, X.shape[0], step)):
         yield part, X[part].astype(np.float64, copy=False)

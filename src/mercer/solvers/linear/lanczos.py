@@ -226,5 +226,6 @@ def _log_quadrature(alphas: Floats, betas: Floats) -> float:
     a, b = alphas[:k], betas[: k - 1]
     diagonal = 1 / a
     diagonal[1:] += b / a[:-1]
-    values, vectors = eigh_tridiagonal(diagonal, np.sqrt(b) / a[:-1])
+    # SciPy's default, MRRR, does not converge in some builds of LAPACK if an entry beside the diagonal is tiny.
+    values, vectors = eigh_tridiagonal(diagonal, np.sqrt(b) / a[:-1], lapack_driver="stev")
     return float(vectors[0] ** 2 @ np.log(np.maximum(values, np.finfo(float).tiny)))
