@@ -307,11 +307,12 @@ def test_machines_with_constant_kernels_are_theirs(parameters, name, y, kind):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("parameters", [*CONSTANT, {"kernel": "rbf", "gamma": 1e308}], ids=str)
 def test_extreme_parameters_are_theirs(parameters):
-    rows, new = X[:30] / 10, NEW / 10  # of more rows LAPACK finds no components of the unit matrix
+    rows, new = X[:30] / 10, NEW / 10
     ridges = [module.KernelRidge(**parameters).fit(rows, NUMBERS[:30]) for module in (faces, kernel_ridge)]
     np.testing.assert_allclose(*(one.predict(new) for one in ridges), rtol=1e-9, atol=1e-12)
-    components = [module.KernelPCA(2, **parameters).fit(rows) for module in (faces, decomposition)]
-    np.testing.assert_allclose(*(np.abs(one.transform(new)) for one in components), atol=1e-6)
+    if parameters["gamma"] < 1e308:  # else any components do, or scikit-learn's LAPACK finds none of the unit matrix
+        components = [module.KernelPCA(2, **parameters).fit(rows) for module in (faces, decomposition)]
+        np.testing.assert_allclose(*(np.abs(one.transform(new)) for one in components), atol=1e-6)
     features = [
         module.Nystroem(n_components=9, random_state=0, **parameters).fit(rows)
         for module in (faces, kernel_approximation)
