@@ -265,7 +265,7 @@ class _Limits:
     def section(self, most: int | None) -> Iterator[None]:
         """Use at most this many threads, or the free ones if None."""
         own = threading.get_ident(), most
-        if (own[0], 1) in self._open:  # nested in one of the same thread, which is common, this changes nothing
+        if (own[0], 1) in self._open:  # nested in such a section of the same thread, which is common
             yield
             return
         with self._lock:
@@ -300,8 +300,8 @@ class _Limits:
             self._fixed -= 1
 
     def _set(self) -> None:
-        own, counts = threading.get_ident(), [most for _, most in self._open if most is None]
-        free = processors.free() if counts and not self._fixed and not processors.chosen() else math.inf
+        own, asked = threading.get_ident(), any(most is None for _, most in self._open)
+        free = processors.free() if asked and not self._fixed and not processors.chosen() else math.inf
         for library, before in zip(_blas(), self._before, strict=True):
             each = getattr(library, "threading_layer", "") == "openmp"
             open_here = [most for thread, most in self._open if thread == own or not each]

@@ -19,7 +19,8 @@ otherwise                                                               precondi
 ======================================================================  =====================================
 
 Cholesky's residuals are products with stored float64 entries where entries are dear. There conjugate gradients without
-a preconditioner come first: they end after a few steps unless these show that they will take half of a factor's time.
+a preconditioner come first: they end after a few steps unless these show that they will take at most half of a
+factor's time.
 
 Conjugate gradients store the entries in 16 bits if these n² bytes fit in 40 % of the budget, are exact enough for the
 shift, and reading them is predicted to be faster than recomputing them. Otherwise products are matrix-free.
@@ -320,8 +321,10 @@ class RegularisedSolve:
         solver = ConjugateGradients(tol=self.tol, max_steps=int(TRIED_SHARE * steps), on_course=True)
         with report.stage("solve"), one_blas_thread(2.0 * n * n * columns):
             found = solve(solver, system)
+        if not found.converged:
+            return None
         report.reason = f"{found.steps} steps, where a factor was predicted to take as long as {steps}"
-        return found if found.converged else None
+        return found
 
     def _kept_entries(self, dtype: DTypeLike) -> tuple[Operator, np.ndarray[Any, Any]]:
         """K with its entries stored in float64, and the matrix for Cholesky, which reads its upper triangle only."""
