@@ -26,8 +26,8 @@ __all__ = [
     "warn",
 ]
 
-LIBRARIES = ("mercer", "sklearn", "joblib")
-"""Packages whose own lines a warning never points to."""
+LIBRARIES = ("mercer", "sklearn", "joblib", "contextlib")
+"""Packages whose own lines a warning never points to; `contextlib` calls what a context manager decorates."""
 
 
 def message(who: str, given: str, do: str) -> str:

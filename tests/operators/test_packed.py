@@ -28,11 +28,12 @@ def test_contract(n, height, dtype):
         assert kept.toarray().shape == (0, 0)
 
 
-def test_the_upper_triangle_alone():
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_upper_triangle_alone(threads):
     A = np.arange(49.0).reshape(7, 7)
     A = A + A.T
     out = np.full((7, 7), -1.0, np.float32)
-    assert packed(A, 3).fill_upper(out) is out
+    assert packed(A, 3).fill_upper(out, threads) is out
     np.testing.assert_array_equal(np.triu(out), np.triu(A))
     np.testing.assert_array_equal(out[3:, :3], -1)
 

@@ -102,5 +102,6 @@ def test_bad_parameters(options, words):
 
 
 def test_rows_far_from_the_origin_are_told():
-    with pytest.warns(UserWarning, match=r"cross_validate_kernel_pca with Linear\(\): .* keeps no digit"):
+    with pytest.warns(UserWarning, match=r"cross_validate_kernel_pca with Linear\(\): .* keeps no digit") as told:
         cross_validate_kernel_pca(X + 1e8, ["linear"], [1, 2])
+    assert {one.filename for one in told} == {__file__}

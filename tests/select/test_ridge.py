@@ -199,8 +199,9 @@ def test_rivals_are_the_kernels_that_the_folds_do_not_tell_apart(rng):
 
 
 def test_rows_far_from_the_origin_are_told():
-    with pytest.warns(UserWarning, match=r"cross_validate_ridge with Linear\(\): .* keeps no digit"):
+    with pytest.warns(UserWarning, match=r"cross_validate_ridge with Linear\(\): .* keeps no digit") as told:
         cross_validate_ridge(X + 1e8, Y, ["linear"], [0.1])
+    assert {one.filename for one in told} == {__file__}
 
 
 def test_the_rounding_of_a_mean_is_no_spread_of_targets():

@@ -246,6 +246,9 @@ def test_no_rows_and_two_columns_of_one_name():
         TableEncoder().fit(pd.DataFrame([[1, 2]], columns=["x", "x"]))
     with pytest.raises(InvalidInput, match="two columns named '1'"):
         TableEncoder().fit(pd.DataFrame([[1, 2]], columns=[1, "1"]))
+    two_levels = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")]))
+    with pytest.raises(InvalidInput, match="names of 2 levels; give each column one name"):
+        TableEncoder().fit(two_levels)
 
 
 def test_columns_of_any_size_are_standardised():

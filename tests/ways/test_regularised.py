@@ -315,10 +315,10 @@ def test_nothing_reads_below_the_diagonal_of_a_stored_matrix(
     X = np.random.default_rng(0).standard_normal((700, 150))
     y, fits, plain = np.sin(X[:, 0]), [], Packed.fill_upper
 
-    def onto(below: float) -> Callable[[Packed, np.ndarray], np.ndarray]:
-        def fill(self: Packed, out: np.ndarray) -> np.ndarray:
+    def onto(below: float) -> Callable[[Packed, np.ndarray, int], np.ndarray]:
+        def fill(self: Packed, out: np.ndarray, threads: int) -> np.ndarray:
             out[...] = below
-            return plain(self, out)
+            return plain(self, out, threads)
 
         return fill
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -101,9 +103,17 @@ class Packed(Operator):
             out[rows.stop :, rows] = entries[:, rows.stop - rows.start :].T
         return out
 
-    def fill_upper(self, out: Array) -> Array:
-        """Write the upper triangle into `out`; most entries below the diagonal are not changed."""
+    def fill_upper(self, out: Array, threads: int = 1) -> Array:
+        """Write the upper triangle into `out`; most entries below the diagonal are not changed.
+
+        Several threads share the rows. They gain where `out` is new memory, whose first touch takes most of the time.
+        """
         self._check_out(out)
-        for rows, entries in self._block_rows():
+
+        def write(block: tuple[slice, Array]) -> None:
+            rows, entries = block
             out[rows, rows.start :] = entries
+
+        with ThreadPoolExecutor(threads) as pool:
+            deque(pool.map(write, self._block_rows()), maxlen=0)
         return out

@@ -203,6 +203,9 @@ def as_frame(frame: Any, who: str) -> Any:
         raise InvalidInput(message(who, given, "give a data frame, such as read_table(path).frame"))
     if len(frame) == 0:
         raise InvalidInput(message(who, "a table without rows", "give at least one row"))
+    if frame.columns.nlevels > 1:
+        do = 'give each column one name: frame.columns = ["_".join(map(str, names)) for names in frame.columns]'
+        raise InvalidInput(message(who, f"columns with names of {frame.columns.nlevels} levels", do))
     if frame.columns.inferred_type != "string" or frame.columns.hasnans:
         frame = frame.rename(columns=str)
     if not frame.columns.is_unique:

@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from mercer.engine.backend import device_in_use, one_blas_thread
+from mercer.engine.backend import device_in_use, engine, one_blas_thread
 from mercer.factorizations.factor import Factor
 from mercer.factorizations.pivoted_cholesky import PivotedCholesky
 from mercer.factorizations.preconditioner import preconditioner, rest
@@ -71,8 +71,10 @@ LARGEST, SMALLEST = 2.0, 0.5
 """λᵣ and λₙ over the means near r and n by the law of the traces. In 81 systems (n = 4000; Gaussian and Laplacian; 5 to
 100 columns; λ = 1 to 1e-4) the steps that follow were within a factor of two in 95 %, with t/2r and 0 in 59 %."""
 TIE = 1.1
-"""Predicted times within this factor of the least are as good, and fewer pivots take less memory. For 20 000 rows on
-one thread 1920 pivots were predicted to save 1 % of the time with 960, and took a fifth more."""
+"""Predicted times within this factor of the least are as good, and the way with less memory is taken. For 20 000 rows
+on one thread 1920 pivots were predicted to save 1 % of the time with 960, and took a fifth more. For 10 000 rows in 20
+columns float64 entries beside a factor were predicted to save 2 % of its time, and took a fifth more in a first fit,
+where memory that no fit had before was touched at a tenth of the measured rate."""
 PROBE_SHARE = 0.25
 """Share of Cholesky's time that the probe may take, so that a probe in vain costs at most a quarter."""
 MOST_RANK = 3500
@@ -331,7 +333,7 @@ class RegularisedSolve:
         if len(self.B) <= SMALL:
             dense = self.K.fill(np.empty(self.K.shape))
             return Dense(dense, symmetric=True, beside_lapack=True), dense.astype(dtype)
-        return self._packed, self._packed.fill_upper(np.zeros(self.K.shape, dtype))
+        return self._packed, self._packed.fill_upper(np.zeros(self.K.shape, dtype), engine().threads())
 
     @cached_property
     def _packed(self) -> Packed:
@@ -529,7 +531,7 @@ class RegularisedSolve:
         if n <= SMALL or not self.K.native:
             return n <= SMALL or not self.K.has_fast_matmul
         kept, made = (refined_cholesky(self._machine, n, self._d, columns, kept=kept) for kept in (True, False))
-        return kept < made
+        return TIE * kept < made
 
     def _entries(self) -> KernelOperator:
         return self.K.astype(np.float32) if self._mixed else self.K
