@@ -39,7 +39,7 @@ class Step:
 
 
 def landmarks(machine: Machine, n: float, d: int, m: int) -> Step:
-    """A normal product with n rows and m landmarks, in float64 (`gram/sharded.py`, `_parts`)."""
+    """A normal product with n rows and m landmarks, in float64 (`gram/sharded/operator.py`, `_parts`)."""
     tasks = int(min(max(n * m / 2e8, 64), len(boundaries(int(n), 1)) - 1))
     return Step(tasks, n * m * (machine.pair(d, 8) + machine.block(8) / 8) / tasks, 8.0 * m)
 

@@ -46,10 +46,12 @@ void quantised_product(Entries entries, Index start, Steps step, int64_t first, 
             "the blocks do not cover the rows");
     require(out.shape(0) == v.shape(0) && out.shape(1) == v.shape(1), "the output does not fit");
     require(0 <= first && first <= last && last <= blocks, "an impossible range");
-    require(start(0) == 0 && start(size_t(blocks)) == int64_t(entries.shape(0)), "the blocks do not cover the entries");
-    for (int64_t b = 0; b < blocks; ++b) {
+    require(0 <= start(size_t(first)) && start(size_t(first)) <= int64_t(entries.shape(0)) &&
+                start(size_t(last)) <= int64_t(entries.shape(0)),
+            "the blocks are not among the entries");
+    for (int64_t b = first; b < last; ++b) {  // others are not read
         const int64_t begin = b * kQuantisedRows, rows = begin + kQuantisedRows < n ? kQuantisedRows : n - begin;
-        require(start(size_t(b + 1)) - start(size_t(b)) == padded_size(rows, n - begin), "a block has another size");
+        require(start(size_t(b + 1)) == start(size_t(b)) + padded_size(rows, n - begin), "a block has another size");
     }
     const QuantisedSpec spec{.entries = entries.data(),
                              .start = start.data(),

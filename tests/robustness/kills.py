@@ -97,7 +97,7 @@ def on_workers(fit):
     import dask.array
     from distributed import Client, LocalCluster
 
-    from mercer.gram import sharded
+    from mercer.gram.sharded import operator as sharded
 
     sharded.HERE = 0  # these products are small, and would be computed here
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mercer.gram import sharded
+from mercer.gram.sharded import operator as sharded
 
 
 @pytest.fixture(scope="module")

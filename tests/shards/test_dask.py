@@ -16,8 +16,9 @@ from mercer.cli.app import app
 from mercer.errors import ClusterLost
 from mercer.events import TilesDone, observe
 from mercer.factorizations import LowRankInverse, SpectralInverse, preconditioner
-from mercer.gram import ShardedOperator, operator, sharded
-from mercer.gram.sharded_factor import ShardedFactor
+from mercer.gram import ShardedOperator, operator
+from mercer.gram.sharded import operator as sharded
+from mercer.gram.sharded.factor import ShardedFactor
 from mercer.io import load
 from mercer.kernels import Gaussian
 from mercer.shards import cluster as clusters

@@ -10,8 +10,9 @@ import warnings
 import numpy as np
 import pytest
 
-from mercer import KernelKMeans, KernelPCA, KernelRidge
-from mercer.gram import operator, sharded
+from mercer import KernelKMeans, KernelOperator, KernelPCA, KernelRidge
+from mercer.gram import operator
+from mercer.gram.sharded import operator as sharded
 from mercer.kernels import Gaussian
 from mercer.shards.workers import workers
 
@@ -69,6 +70,15 @@ def survives(cluster, name, share, victim=0):
     found = fitted(name, table)
     timer.join()
     return np.array_equal(found, wanted)
+
+
+def test_entries_of_a_worker_that_died_are_made_again(cluster):
+    K = KernelOperator(KERNEL, da.from_array(X, chunks=(500, 4)), dtype=np.float32).quantised(np.inf)
+    wanted = K @ X
+    next(iter(cluster.workers.values())).process.process._process.kill()
+    for _ in range(3):
+        np.testing.assert_array_equal(K @ X, wanted)
+        time.sleep(0.5)
 
 
 @pytest.mark.soak

@@ -23,7 +23,7 @@ from mercer.gram.registers import DoesNotFit
 from mercer.gram.tiled import TiledOperator
 from mercer.gram.windows import WindowTiles
 from mercer.kernels import Kernel, as_kernel
-from mercer.operators import Operator, Packed, row_blocks
+from mercer.operators import Operator, Packed, Quantised, row_blocks
 from mercer.operators.groups import Groups
 from mercer.points import Points, Precomputed, VectorPoints, sample_rows
 from mercer.points.runs import index_runs, run_ends
@@ -378,6 +378,30 @@ class KernelOperator(TiledOperator):
         left = np.maximum(diagonal - F.squares(), 0.0)
         left[pivots] = 0.0
         return PivotedCholesky(F, pivots, left, float(diagonal.sum()), found.proposed, found.power, found.bend)
+
+    def quantised(self, most: float) -> Quantised:
+        """The symmetric K with entries in 16 bits, as far as their noise is at most `most`.
+
+        Of rows in shards, workers compute and hold them.
+
+        Examples
+        --------
+        >>> from mercer import KernelOperator
+        >>> KernelOperator("linear", [[1.0], [2.0]]).quantised(1e-3) @ [1.0, 1.0]
+        array([3., 6.])
+        """
+        return Quantised(self, most)
+
+    def room_elsewhere(self, most: int) -> int:
+        """Bytes that other processes have for entries, at most `most` in each; 0 where entries are kept in this one.
+
+        Examples
+        --------
+        >>> from mercer import KernelOperator
+        >>> KernelOperator("linear", [[1.0], [2.0]]).room_elsewhere(1000)
+        0
+        """
+        return 0
 
     def ahead_of_products(self) -> contextlib.AbstractContextManager[None]:
         """What is done elsewhere for later products with K while this process works within; here nothing.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mercer.engine import backend
 from mercer.engine.opcodes import QUANTISED_GROUP, QUANTISED_ROWS, QUANTISED_STRIP
@@ -61,19 +62,17 @@ class Quantised(Operator):
     (array([3.5 , 4.25, 1.75]), True)
     """
 
+    _centres: NDArray[np.float64]
+
     def __init__(self, A: Operator, most: float = np.inf) -> None:
         if not A.symmetric or not most >= 0:
             given = f"an operator of shape {A.shape}, symmetric={A.symmetric}, most={most}"
             raise InvalidInput(message("Quantised", given, "give a symmetric one, and most ≥ 0"))
         super().__init__(A.shape, np.float32, symmetric=True)
-        engine, n = backend.engine(), A.shape[0]
-        self._begin = np.arange(0, n, QUANTISED_ROWS)
-        rows = np.minimum(QUANTISED_ROWS, n - self._begin)
-        sizes = _padded(rows, QUANTISED_STRIP) * _padded(n - self._begin, QUANTISED_GROUP)
-        self._start = np.append(0, np.cumsum(sizes)).astype(np.int64)
-        self._steps, self._centres = np.zeros(len(rows)), np.zeros(len(rows))
-        self._entries, self._diagonal = np.empty(int(self._start[-1]), np.int16), np.array(A.diagonal(), np.float64)
-        self.noise = self._round(A, engine, most)
+        self._diagonal = np.array(A.diagonal(), np.float64)
+        sound = bool(np.all(np.isfinite(self._diagonal)))
+        self._centres, steps = self._round(A, most) if sound else (np.empty(0), np.full(1, np.nan))
+        self.noise = noise(self.shape[0], steps)
         self._complete = self.noise <= most
 
     @staticmethod
@@ -94,24 +93,10 @@ class Quantised(Operator):
         """
         return float(2 * np.sqrt(n / 6) * spread / 65534)
 
-    def _round(self, A: Operator, engine: Any, most: float) -> float:
-        """Fill the blocks until the noise exceeds `most`, and return the noise."""
-        n = self.shape[0]
-        seeds = np.random.default_rng(0).integers(0, 1 << 32, n, np.uint32)
-        left = above = largest = 0.0  # variances of a row's entries: Σ over former blocks, and the largest of all rows
-        if not np.all(np.isfinite(self._diagonal)):
-            return float("nan")
-        for b, i0 in enumerate(self._begin):
-            i1 = min(i0 + QUANTISED_ROWS, n)
-            x = np.ascontiguousarray(A.block(np.arange(i0, i1), np.arange(i0, n)), np.float32)
-            out = self._entries[self._start[b] : self._start[b + 1]]
-            self._centres[b], self._steps[b] = engine.quantise(x, seeds[i0:], out)
-            above = self._steps[b] ** 2 / 6
-            largest = max(largest, left + above * (n - i0)) if above == above else above
-            left += above * (i1 - i0)
-            if not 2 * largest**0.5 <= most:
-                break
-        return float(2 * largest**0.5)
+    def _round(self, A: Operator, most: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Keep the entries, and return c and s of each block."""
+        self._run = Run.of(A, 0, -(-self.shape[0] // QUANTISED_ROWS), most)
+        return self._run.centres, self._run.steps
 
     def _matmat(self, V: Array) -> Array:
         if not self._complete:
@@ -120,19 +105,18 @@ class Quantised(Operator):
         scale = np.frexp(np.max(np.abs(V), axis=0, initial=0.0))[1]
         v = np.ascontiguousarray(np.ldexp(np.asarray(V, np.float64), -scale), np.float32)
         out = self._constants(v)
-        engine, blocks = backend.engine(), len(self._begin)
-        step = max(1, int(PIECE * engine.threads() / (QUANTISED_ROWS * max(v.size, 1))))
-        for first in range(0, blocks if v.size else 0, step):
-            last = min(first + step, blocks)
-            engine.quantised_product(
-                entries=self._entries, start=self._start, step=self._steps, first=first, last=last, v=v, out=out
-            )
+        if v.size:
+            self._add_products(v, out)
         return np.ldexp(out, scale, out=out).astype(V.dtype, copy=False)
+
+    def _add_products(self, v: Array, out: Array) -> None:
+        """out += (Ã − C) v for the centres C."""
+        self._run.add_products(v, out)
 
     def _constants(self, v: Array) -> Array:
         """C V for the centres C: on the diagonal that of K, and for i < j the centre of the block of row i."""
         wide = v.astype(np.float64)
-        sums = np.add.reduceat(wide, self._begin, axis=0)
+        sums = np.add.reduceat(wide, np.arange(0, len(v), QUANTISED_ROWS), axis=0)
         after, c = np.cumsum(sums[::-1], axis=0)[::-1], self._centres[:, None]
         before = np.cumsum(c * sums, axis=0) - c * sums
         per_block = c * after + before
@@ -141,6 +125,66 @@ class Quantised(Operator):
 
     def diagonal(self) -> Array:
         return self._diagonal.astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Blocks of rows of Ã, from the block `first` on: their entries q, and c and s of each block.
+
+    Where that is too noisy, the last blocks have no entries, and c and s of the block before.
+    """
+
+    first: int
+    last: int
+    entries: NDArray[np.int16]
+    centres: NDArray[np.float64]
+    steps: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, A: Operator, first: int, last: int, most: float) -> Run:
+        """The blocks `first` to `last` − 1 of A, or fewer where these alone have more noise than `most`."""
+        n, engine, scales = A.shape[0], backend.engine(), list[tuple[float, float]]()
+        seeds, starts = np.random.default_rng(0).integers(0, 1 << 32, n, np.uint32), block_starts(n)
+        starts = starts - starts[first]
+        entries = np.empty(int(starts[last]), np.int16)
+        for b in range(first, last):
+            i0, i1 = b * QUANTISED_ROWS, min((b + 1) * QUANTISED_ROWS, n)
+            x = np.ascontiguousarray(A.block(np.arange(i0, i1), np.arange(i0, n)), np.float32)
+            scales.append(engine.quantise(x, seeds[i0:], entries[starts[b] : starts[b + 1]]))
+            if not noise(n, np.array(scales)[:, 1], first) <= most:
+                break
+        scales += scales[-1:] * (last - first - len(scales))
+        centres, steps = np.array(scales).reshape(-1, 2).T
+        return cls(first, last, entries, centres, steps)
+
+    def add_products(self, v: Array, out: Array) -> None:
+        """out += Q v for the entries Q = s q of these blocks, and of their transposes."""
+        engine, starts = backend.engine(), block_starts(len(v))
+        steps = np.zeros(len(starts) - 1)
+        steps[self.first : self.last] = self.steps
+        own = {"entries": self.entries, "start": starts - starts[self.first], "step": steps, "v": v, "out": out}
+        count = max(1, int(PIECE * engine.threads() / (QUANTISED_ROWS * max(v.size, 1))))
+        for first in range(self.first, self.last, count):
+            engine.quantised_product(**own, first=first, last=min(first + count, self.last))
+
+
+def block_starts(n: int) -> NDArray[np.int64]:
+    """Where each block of n rows begins among the entries, and where the last one ends.
+
+    >>> block_starts(200).tolist()
+    [0, 39936, 40064]
+    """
+    begin = np.arange(0, n, QUANTISED_ROWS)
+    sizes = _padded(np.minimum(QUANTISED_ROWS, n - begin), QUANTISED_STRIP) * _padded(n - begin, QUANTISED_GROUP)
+    return np.append(0, np.cumsum(sizes)).astype(np.int64)
+
+
+def noise(n: int, steps: Array, first: int = 0) -> float:
+    """2 √max_i Σⱼ s²/6 over the blocks with these steps, from the block `first` on; NaN if a step is."""
+    variances, begin = np.asarray(steps) ** 2 / 6, QUANTISED_ROWS * np.arange(first, first + len(steps))
+    rows = np.minimum(QUANTISED_ROWS, n - begin)
+    before = np.cumsum(variances * rows) - variances * rows
+    return float(2 * np.max(before + variances * (n - begin), initial=0.0) ** 0.5)
 
 
 def _padded(sizes: Array, to: int) -> Array:

@@ -142,6 +142,12 @@ class Cluster:
             self._asked = time.monotonic()
         return self._known or [""]
 
+    def room(self, most: int) -> int:
+        """Bytes that the workers have for equal shares of something, at most `most` in each; 0 if one has no limit."""
+        with _lost():
+            free = self.client.run_on_scheduler(_free)
+        return len(free) * max(min(most, *free), 0) if free else 0
+
     def _sent(self, tasks: Sequence[tuple[Any, ...]], workers: list[str]) -> list[Any]:
         """The futures of tasks for these workers, by one message."""
         if not tasks:
@@ -184,6 +190,12 @@ class Cluster:
             pairs = [(add, *two) for two in zip(futures[::2], futures[1::2], strict=False)]
             futures = self.submit_all(pairs) + futures[2 * len(pairs) :]
         return next(self.results(futures))
+
+
+def _free(dask_scheduler: Any) -> list[int]:
+    """The memory of each worker that it may still use."""
+    known = dask_scheduler.workers.values()
+    return [int(one.memory_limit or 0) - int(one.metrics.get("memory", 0)) for one in known]
 
 
 def parts(count: int) -> NDArray[np.float64]:

@@ -457,12 +457,14 @@ class RegularisedSolve:
         if rounding <= MOST_ROUNDING and self._may_store(held) and stored < made:
             least, size = float(np.min(self.shift)), Quantised.bytes(n)
             with self.report.stage("kernel matrix"):
-                kept = Quantised(self._entries(), MOST_ROUNDING * least)
+                kept = self._entries().quantised(MOST_ROUNDING * least)
             if kept.noise <= MOST_ROUNDING * least:
                 helpers["low_precision"] = kept
-                self.report.method = self.report.method.replace("matrix-free", f"entries in 16 bits ({human(size)})")
-                # The copies of the rows for float32 entries are freed before the products in float64.
-                self.report.memory_planned += size - self._entries().copies
+                where = f"{human(size)} on the workers" if self._room_elsewhere else human(size)
+                self.report.method = self.report.method.replace("matrix-free", f"entries in 16 bits ({where})")
+                if not self._room_elsewhere:
+                    # The copies of the rows for float32 entries are freed before the products in float64.
+                    self.report.memory_planned += size - self._entries().copies
                 return replace(solver, inner=max(solver.inner, kept.noise / (DRIFT * least)))
         if itemsize == 4:
             helpers["low_precision"] = self._entries()
@@ -501,9 +503,16 @@ class RegularisedSolve:
         """
         if device_in_use():
             return False
-        budget, size = self._room, Quantised.bytes(len(self.B))
-        fits = size <= STORED_SHARE * budget and held + size + self._vectors(direct=False) <= budget
-        return fits and self._mixed and self.mercer and not self._multiplies_fast and not self.K.kernel.space.numbered
+        there, size = self._room_elsewhere, Quantised.bytes(len(self.B))
+        here = 0 if there else held + size + self._vectors(direct=False)
+        fits = size <= STORED_SHARE * (there or self._room) and here <= self._room
+        slow = bool(there) or not self._multiplies_fast
+        return fits and self._mixed and self.mercer and slow and not self.K.kernel.space.numbered
+
+    @cached_property
+    def _room_elsewhere(self) -> int:
+        """Bytes that workers have for entries in 16 bits, in each at most the budget of this process."""
+        return self.K.room_elsewhere(self.report.memory_budget)
 
     @property
     def _multiplies_fast(self) -> bool:

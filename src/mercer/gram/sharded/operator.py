@@ -24,9 +24,10 @@ from mercer.factorizations.pivoted_cholesky import PivotedCholesky
 from mercer.gram import tiles as sweep
 from mercer.gram.inputs import narrowed
 from mercer.gram.operator import KernelOperator
-from mercer.gram.sharded_factor import ShardedFactor
+from mercer.gram.sharded.factor import ShardedFactor
+from mercer.gram.sharded.quantised import ShardedQuantised
 from mercer.kernels import Kernel
-from mercer.operators import Operator
+from mercer.operators import Operator, Quantised
 from mercer.points import Points, available_memory
 from mercer.shards import Cluster, ShardedPoints, Shards, is_dask, sharded
 from mercer.shards.cluster import held, joined, one_thread
@@ -227,6 +228,13 @@ class ShardedOperator(KernelOperator):
         n, shards = len(self.x), self._sharded.shards
         runs = list(_groups(shards, min(max(n * len(pivots) // FACTOR[1], FACTOR[0]), len(shards.futures))))
         return ShardedFactor.of(self.kernel, self.dtype, self._cluster, runs, shards.taken(pivots))
+
+    def quantised(self, most: float) -> Quantised:
+        elsewhere = self._elsewhere and self.symmetric
+        return ShardedQuantised(self, most, self._sharded.shards) if elsewhere else super().quantised(most)
+
+    def room_elsewhere(self, most: int) -> int:
+        return self._cluster.room(most) if self._elsewhere and self.symmetric else 0
 
     @property
     def factor_room(self) -> int:
