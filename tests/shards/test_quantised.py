@@ -68,17 +68,17 @@ def test_ridge_on_entries_that_workers_hold(elsewhere, stored_is_faster, monkeyp
     assert "on the workers" in model.report_.method
     assert model.report_.memory_planned < Quantised.bytes(N)
     assert_close(model.dual_coef_, wanted, 1e-8)
-    monkeypatch.setattr(clusters, "_free", lambda dask_scheduler: [10**9, 10**6])  # for equal shares, the least counts
+    monkeypatch.setattr(clusters, "_free", lambda dask_scheduler: [(10**9, 1), (10**6, 1)])  # the least counts
     model.fit(dask(X), Y)
     assert "matrix-free" in model.report_.method
     assert_close(model.dual_coef_, wanted, 1e-8)
 
 
 def test_room_is_that_of_the_workers_within_the_budget_of_each(elsewhere, monkeypatch):
-    K = narrow(dask(X))
-    monkeypatch.setattr(clusters, "_free", lambda dask_scheduler: [10**9, 10**6])
-    assert [K.room_elsewhere(most) for most in (10**12, 500)] == [2 * 10**6, 1000]
-    for nothing in ([], [10**9, -5]):
+    K, rows = narrow(dask(X)), 3 * X.nbytes
+    monkeypatch.setattr(clusters, "_free", lambda dask_scheduler: [(10**9, 1), (10**6, 2)])
+    assert [K.room_elsewhere(most) for most in (10**12, 500)] == [2 * (10**6 - 2 * rows), 1000]
+    for nothing in ([], [(10**9, 1), (rows, 1)], [(10**9, 1), (-5, 1)]):
         monkeypatch.setattr(clusters, "_free", lambda dask_scheduler, own=nothing: own)
         assert K.room_elsewhere(10**12) == 0
     assert KernelOperator(KERNEL, X).room_elsewhere(10**12) == 0

@@ -142,11 +142,15 @@ class Cluster:
             self._asked = time.monotonic()
         return self._known or [""]
 
-    def room(self, most: int) -> int:
-        """Bytes that the workers have for equal shares of something, at most `most` in each; 0 if one has no limit."""
+    def room(self, most: int, beside: int = 0) -> int:
+        """Bytes that the workers have for equal shares of something, at most `most` in each; 0 if one has no limit.
+
+        `beside` are the bytes that each thread needs in addition.
+        """
         with _lost():
             free = self.client.run_on_scheduler(_free)
-        return len(free) * max(min(most, *free), 0) if free else 0
+        left = [memory - beside * threads for memory, threads in free]
+        return len(left) * max(min(most, *left), 0) if left else 0
 
     def _sent(self, tasks: Sequence[tuple[Any, ...]], workers: list[str]) -> list[Any]:
         """The futures of tasks for these workers, by one message."""
@@ -192,10 +196,10 @@ class Cluster:
         return next(self.results(futures))
 
 
-def _free(dask_scheduler: Any) -> list[int]:
-    """The memory of each worker that it may still use."""
+def _free(dask_scheduler: Any) -> list[tuple[int, int]]:
+    """The memory that each worker may still use, and its threads."""
     known = dask_scheduler.workers.values()
-    return [int(one.memory_limit or 0) - int(one.metrics.get("memory", 0)) for one in known]
+    return [(int(one.memory_limit or 0) - int(one.metrics.get("memory", 0)), one.nthreads) for one in known]
 
 
 def parts(count: int) -> NDArray[np.float64]:

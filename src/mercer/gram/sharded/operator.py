@@ -53,6 +53,8 @@ FACTOR = 4, 50_000_000
 of little work beside its messages, and a fit of ridge makes some thirty products."""
 KEPT = 0.125
 """The share of a worker's free memory for blocks that are kept for the next product."""
+ROWS_OF_A_RUN = 3
+"""Times the bytes of all rows that a thread needs to make entries in 16 bits: as they came, joined, and in float32."""
 SENT = 1 << 22
 """Bytes of vectors up to which they are sent with the tasks: more are sent once, and from worker to worker."""
 
@@ -234,7 +236,9 @@ class ShardedOperator(KernelOperator):
         return ShardedQuantised(self, most, self._sharded.shards) if elsewhere else super().quantised(most)
 
     def room_elsewhere(self, most: int) -> int:
-        return self._cluster.room(most) if self._elsewhere and self.symmetric else 0
+        if not (self._elsewhere and self.symmetric):
+            return 0
+        return self._cluster.room(most, ROWS_OF_A_RUN * self.x.nbytes)
 
     @property
     def factor_room(self) -> int:

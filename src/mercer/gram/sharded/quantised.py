@@ -29,7 +29,7 @@ some power of them, so that workers add up their products in pairs."""
 class ShardedQuantised(Quantised):
     """V ↦ K̃ V as `Quantised`, with runs of rows of K̃ held by workers; each product is a task for each run.
 
-    Each worker of n²/W entries also needs all n rows once, to compute them.
+    To compute a run a thread needs all rows, so that `ShardedOperator.room_elsewhere` leaves room for them.
 
     Parameters
     ----------
