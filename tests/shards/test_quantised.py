@@ -68,17 +68,24 @@ def test_ridge_on_entries_that_workers_hold(elsewhere, stored_is_faster, monkeyp
     assert "on the workers" in model.report_.method
     assert model.report_.memory_planned < Quantised.bytes(N)
     assert_close(model.dual_coef_, wanted, 1e-8)
-    monkeypatch.setattr(clusters, "_free", lambda dask_scheduler: [(10**9, 1), (10**6, 1)])  # the least counts
+    monkeypatch.setattr(clusters, "_free", lambda client: [(10**9, 1), (10**6, 1)])  # the least counts
     model.fit(dask(X), Y)
     assert "matrix-free" in model.report_.method
     assert_close(model.dual_coef_, wanted, 1e-8)
 
 
+def test_free_memory_and_threads_of_workers(elsewhere):
+    limits = [one["memory_limit"] for one in elsewhere.scheduler_info["workers"].values()]
+    free = clusters._free(elsewhere.get_client())
+    assert [threads for _, threads in free] == [1, 1]
+    assert all(0 < memory < limit for (memory, _), limit in zip(free, limits, strict=True))
+
+
 def test_room_is_that_of_the_workers_within_the_budget_of_each(elsewhere, monkeypatch):
     K, rows = narrow(dask(X)), 3 * X.nbytes
-    monkeypatch.setattr(clusters, "_free", lambda dask_scheduler: [(10**9, 1), (10**6, 2)])
+    monkeypatch.setattr(clusters, "_free", lambda client: [(10**9, 1), (10**6, 2)])
     assert [K.room_elsewhere(most) for most in (10**12, 500)] == [2 * (10**6 - 2 * rows), 1000]
     for nothing in ([], [(10**9, 1), (rows, 1)], [(10**9, 1), (-5, 1)]):
-        monkeypatch.setattr(clusters, "_free", lambda dask_scheduler, own=nothing: own)
+        monkeypatch.setattr(clusters, "_free", lambda client, own=nothing: own)
         assert K.room_elsewhere(10**12) == 0
     assert KernelOperator(KERNEL, X).room_elsewhere(10**12) == 0

@@ -148,7 +148,7 @@ class Cluster:
         `beside` are the bytes that each thread needs in addition.
         """
         with _lost():
-            free = self.client.run_on_scheduler(_free)
+            free = _free(self.client)
         left = [memory - beside * threads for memory, threads in free]
         return len(left) * max(min(most, *left), 0) if left else 0
 
@@ -196,10 +196,10 @@ class Cluster:
         return next(self.results(futures))
 
 
-def _free(dask_scheduler: Any) -> list[tuple[int, int]]:
+def _free(client: Any) -> list[tuple[int, int]]:
     """The memory that each worker may still use, and its threads."""
-    known = dask_scheduler.workers.values()
-    return [(int(one.memory_limit or 0) - int(one.metrics.get("memory", 0)), one.nthreads) for one in known]
+    known = client.scheduler_info(n_workers=-1)["workers"].values()
+    return [(int(one["memory_limit"] or 0) - int(one["metrics"].get("memory", 0)), one["nthreads"]) for one in known]
 
 
 def parts(count: int) -> NDArray[np.float64]:
