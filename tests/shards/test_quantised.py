@@ -10,9 +10,12 @@ from mercer import KernelOperator, KernelRidge
 from mercer.errors import InvalidInput
 from mercer.gram.sharded import quantised
 from mercer.operators import Quantised
+from mercer.operators.quantised import block_starts
 from mercer.shards import cluster as clusters
 from mercer.testing import assert_close, check_operator_contract
 from mercer.ways import regularised
+
+sizeof = pytest.importorskip("dask.sizeof").sizeof
 
 
 def narrow(rows):
@@ -41,6 +44,7 @@ def test_any_number_of_runs(elsewhere, monkeypatch, runs):
     K = narrow(dask(X[:700], 100)).quantised(np.inf)
     check_operator_contract(K, K @ np.eye(700))
     assert len(K._runs) == 2 ** runs[0]
+    assert sum(sizeof(run.result()) for run in K._runs) >= 2 * block_starts(700)[-1]
 
 
 def test_workers_stop_where_entries_are_too_noisy(elsewhere, monkeypatch):

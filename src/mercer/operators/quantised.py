@@ -140,6 +140,10 @@ class Run:
     centres: NDArray[np.float64]
     steps: NDArray[np.float64]
 
+    def __sizeof__(self) -> int:
+        """With the entries: Dask weighs by it whether to send a run to another worker."""
+        return object.__sizeof__(self) + self.entries.nbytes
+
     @classmethod
     def of(cls, A: Operator, first: int, last: int, most: float) -> Run:
         """The blocks `first` to `last` − 1 of A, or fewer where these alone have more noise than `most`."""
