@@ -123,6 +123,15 @@ def test_products(engine, isa, n, r):
     np.testing.assert_allclose(out, 1 + A @ v, rtol=0, atol=3e-6 * np.sqrt(n) * np.abs(A).max() + 1e-12)
 
 
+def test_the_entries_of_some_blocks_are_enough_for_them(engine, isa):
+    q, start, step, A = whole(2 * BLOCK + 45)
+    v, out = np.eye(len(A), 3, dtype=np.float32), np.zeros((len(A), 3))
+    for b in range(len(step)):
+        own = {"entries": q[start[b] : start[b + 1]], "start": start - start[b], "step": step}
+        engine.quantised_product(**own, first=b, last=b + 1, v=v, out=out, isa=isa)
+    np.testing.assert_allclose(out, A[:, :3], rtol=0, atol=1e-6 * np.abs(A).max())
+
+
 def test_bad_arguments_are_refused(native, isa):
     x, seeds = block(9, 9)
     out = np.zeros(size(9, 9), np.int16)

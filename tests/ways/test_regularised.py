@@ -331,6 +331,17 @@ def test_nothing_reads_below_the_diagonal_of_a_stored_matrix(
     assert all(fit.report_.precision.startswith(precision) for fit in fits)
 
 
+@pytest.mark.parametrize(("gain", "kept"), [(1.05, False), (1.2, True)])
+def test_entries_are_kept_beside_a_factor_where_they_save_a_tenth(
+    gain: float, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(regularised, "refined_cholesky", lambda *own, kept=False: 1.0 if kept else gain)
+    X = np.random.default_rng(0).standard_normal((700, 3))
+    model = KernelRidge(Gaussian(1.0), alpha=1e-2, solver="cholesky").fit(X, X[:, 0])
+    if is_native():
+        assert ("refined by its entries" in model.report_.method) == kept
+
+
 @pytest.mark.parametrize(("n", "d", "kept"), [(300, 3, True), (700, 3, False), (700, 150, True)])
 def test_dear_entries_and_few_rows_are_made_once(n: int, d: int, kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Residuals by stored float64 entries: no product makes them anew, and the plan counts them."""

@@ -22,8 +22,9 @@ Cholesky's residuals are products with stored float64 entries where entries are 
 a preconditioner come first: they end after a few steps unless these show that they will take at most half of a
 factor's time.
 
-Conjugate gradients store the entries in 16 bits if these n² bytes fit in 40 % of the budget, are exact enough for the
-shift, and reading them is predicted to be faster than recomputing them. Otherwise products are matrix-free.
+Conjugate gradients store the entries in 16 bits if these n² bytes fit in 40 % of the budget, or of the memory of the
+workers that hold the rows, are exact enough for the shift, and reading them is predicted to be faster than recomputing
+them. Otherwise products are matrix-free.
 
 `mercer.planning.costs` predicts the seconds. The number of steps of conjugate gradients is predicted from the residual
 traces of a randomly pivoted Cholesky approximation of small rank.
