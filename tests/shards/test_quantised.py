@@ -43,6 +43,7 @@ def test_any_number_of_runs(elsewhere, monkeypatch, runs):
     monkeypatch.setattr(quantised, "RUNS", runs)
     K = narrow(dask(X[:700], 100)).quantised(np.inf)
     check_operator_contract(K, K @ np.eye(700))
+    assert np.linalg.norm(K @ np.eye(700) - KERNEL(X[:700]), 2) < 1.1 * K.noise
     assert len(K._runs) == 2 ** runs[0]
     assert sum(sizeof(run.result()) for run in K._runs) >= 2 * block_starts(700)[-1]
 
