@@ -1,9 +1,8 @@
 """What a second worker of Dask gains: ``python -m benchmarks.scaling`` times four kinds of work on one and on two.
 
-The workers have one thread each and share the machine with client and scheduler. Both clusters are open, and take
-turns of two fits, of which the second is timed: the system may have taken memory from workers that waited. One that
-waits takes about 1 % of a processor. Rows are on the workers before a fit begins. Every estimator has its own default
-tolerance.
+The workers have one thread each and share the machine with client and scheduler. A cluster of one and one of two are
+opened in turn, each for two fits, of which the second is timed. Rows are on the workers before a fit begins. Every
+estimator has its own default tolerance.
 """
 
 from __future__ import annotations
