@@ -24,7 +24,7 @@ from mercer import (
     KernelRidgeCV,
 )
 from mercer.errors import InvalidInput
-from mercer.gram import data
+from mercer.gram import data, operator
 from mercer.kernels import Chi2, Gaussian, Laplace
 from mercer.points import DensePoints, DiskPoints, FilePoints, ahead, points_of, read_points
 from mercer.points.disk import ChunkSource, NpySource, scratch
@@ -430,3 +430,16 @@ def test_reading_ahead_keeps_the_order_and_the_error():
 
     with pytest.raises(ValueError, match="late"):
         taken.extend(ahead(some()))
+
+
+def test_features_of_windows_are_those_of_arrays_to_the_bit(monkeypatch):
+    """Far rows are computed in another way, together with the others of their panel of rows."""
+    monkeypatch.setattr(operator, "FEATURES", 20 * 1999)
+    rows = np.random.default_rng(1).standard_normal((10_000, 20))
+    far = rows[np.argsort(-np.linalg.norm(rows, axis=1))[:20]]
+    points = packed(rows, 3_000_000)
+    assert 0 < points.window < rows.nbytes / 10
+    found, wanted = (
+        KernelOperator("gaussian(gamma=0.05)", x, far, dtype=np.float32).features(np.eye(20)) for x in (points, rows)
+    )
+    np.testing.assert_array_equal(found, wanted)

@@ -58,6 +58,11 @@ few multiplications, and do not copy the rows to sort them by group. Products co
 once, sums of sorted columns twice."""
 
 
+def feature_rows(columns: int) -> int:
+    """Rows of features at a time: runs begin where blocks of rows do, so that windows have the bits of arrays."""
+    return sweep.multiple(FEATURES / max(columns, 1), ROW_BLOCK, sweep.PANEL)
+
+
 class KernelOperator(TiledOperator):
     r"""V ↦ K V with Kᵢⱼ = k(xᵢ, zⱼ), never stored.
 
@@ -325,7 +330,7 @@ class KernelOperator(TiledOperator):
                [2.]])
         """
         (n, m), right = self.shape, R.astype(self.dtype)
-        step = max(1, FEATURES // max(m, 1))
+        step = feature_rows(m)
         out = np.empty((n, R.shape[1]), dtype or self.dtype) if out is None else out
         with backend.one_blas_thread(2.0 * min(step, n) * right.size):
             for i in range(0, n, step):

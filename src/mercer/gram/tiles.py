@@ -19,8 +19,8 @@ from mercer.kernels.symbolic.expression import Expression
 from mercer.points import Points
 
 __all__ = [
-    "block_tiles", "know_norms", "multiply", "multiply_across", "normal_product", "pieces", "program", "program_bytes",
-    "program_tiles",
+    "block_tiles", "know_norms", "multiple", "multiply", "multiply_across", "normal_product", "pieces", "program",
+    "program_bytes", "program_tiles",
 ]  # fmt: skip
 
 Array: TypeAlias = Any
@@ -118,13 +118,13 @@ def pieces(tiles: Tiles, rows: int, columns: int, work: float, *, align: int = P
     Runs begin at multiples of the engine's row block, or of `align` if row blocks are too much work.
     """
     threads = backend.engine().threads()
-    step = _multiple(_share(tiles) * threads / max(work * columns, 1.0), tiles.row_block, align)
+    step = multiple(_share(tiles) * threads / max(work * columns, 1.0), tiles.row_block, align)
     for i in range(0, rows, step):
         yield i, min(i + step, rows)
         emit(TilesDone("tiles", min(i + step, rows), rows))
 
 
-def _multiple(wanted: float, unit: int, least: int) -> int:
+def multiple(wanted: float, unit: int, least: int) -> int:
     """The largest multiple of `unit` up to `wanted`, else the largest multiple of `least`, but at least `least`."""
     count = int(min(wanted, 2.0**40))
     return count // unit * unit or max(count // least * least, least)
@@ -190,7 +190,7 @@ def _piece(
     if symmetric and widest < min(columns, NARROWEST):
         symmetric = False
     width = max(entries**0.5, NARROWEST)
-    width = _multiple(min(width, widest) if symmetric else width, block, block)
+    width = multiple(min(width, widest) if symmetric else width, block, block)
     width = columns if width >= columns else width
     # Each thread gets a whole number of blocks.
-    return _multiple(entries / width, block * threads, block), width, symmetric
+    return multiple(entries / width, block * threads, block), width, symmetric

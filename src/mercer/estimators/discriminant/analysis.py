@@ -27,7 +27,7 @@ from mercer.estimators.discriminant.fisher import (
 from mercer.estimators.discriminant.gaussian_classes import GaussianClasses, left_out_classes
 from mercer.estimators.ridge.least_squares import RidgeEstimator
 from mercer.gram import KernelOperator
-from mercer.gram.operator import FEATURES
+from mercer.gram.operator import feature_rows
 from mercer.mixins import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mercer.numerals import counted
 from mercer.points import human
@@ -270,7 +270,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         while self.n_landmarks is None and m > 1 and need(m) > report.room:
             m = int(0.8 * m)
         K.release()  # what δ was chosen with
-        features = K.copies_of(min(n, FEATURES // m), m)
+        features = K.copies_of(min(n, feature_rows(m)), m)
         report.memory_rows = max(features, pool_rows(K, POOL * m)) + K.x.nbytes * m // n
         report.method, report.precision = f"regression in the features of {counted(m, 'landmark')}", "float64"
         self._require(need(m), "fewer landmarks", report)
