@@ -175,3 +175,13 @@ def test_length_scales_are_those_of_the_saved_columns(rare, tmp_path):
     done = mercer("tune", rare, "--target", "y", "--per-column", "--kernel", "gaussian", "--out", out)
     assert done.exit_code == 0, done.output
     assert load(out).score(pd.read_csv(rare)) > 0.95
+
+
+@pytest.mark.parametrize("command", ["tune", "compare"])
+def test_a_class_of_one_row_is_named(command, tmp_path):
+    """Without it a fold has one class to learn; all scores were nan, and the first kernel was recommended."""
+    x = np.random.default_rng(0).standard_normal(40)
+    pd.DataFrame({"x": x, "y": ["yes"] * 39 + ["no"]}).to_csv(tmp_path / "rare.csv", index=False)
+    done = mercer(command, tmp_path / "rare.csv", "--target", "y")
+    assert done.exit_code == 2
+    assert "the class 'no' is in one fold only" in done.output

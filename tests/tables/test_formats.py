@@ -287,3 +287,11 @@ def test_hostile_columns_are_refused(tmp_path, monkeypatch, standard, made, word
     path.write_bytes(data)
     with pytest.raises(InvalidInput, match=words):
         from_standard_input(data, monkeypatch) if standard else read_table(path)
+
+
+def test_blank_lines_of_plain_text_are_counted(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_text("\nthe quick fox\n\nstocks fell in the afternoon\n\n")
+    table = read_table(path)
+    assert len(table.frame) == 2
+    assert table.notes[-1] == "2 blank lines were left out"

@@ -8,7 +8,7 @@ import pytest
 pd = pytest.importorskip("pandas")
 
 from mercer.errors import InvalidInput  # noqa: E402
-from mercer.tables.targets import as_target, infer_task, target_numbers  # noqa: E402
+from mercer.tables.targets import as_target, infer_task, random_folds, target_numbers  # noqa: E402
 
 SNOWFLAKES = [1234567890123456789, 1234567890123456790, 1234567890123456999]
 
@@ -66,3 +66,23 @@ def test_dates_in_doubt_and_words_are_refused():
         as_target("t", pd.Series(["3/4/2024", "5/6/2024"]), "regression")
     with pytest.raises(InvalidInput, match=r"'soon' in row 31 .*is not a number"):
         as_target("t", pd.Series(["2024-02-29", "2024-03-01"] * 15 + ["soon"]), "regression")
+
+
+def test_folds_that_leave_one_class_to_learn_from_are_refused():
+    y = np.array(["yes"] * 9 + ["no"])
+    with pytest.raises(InvalidInput, match=r"the class 'no' is in one fold only, .*; give more rows"):
+        random_folds(y, "classification", 0, 5)
+    assert len(random_folds(np.array(["yes"] * 8 + ["no"] * 2), "classification", 0, 5)) == 5
+    assert len(random_folds(np.array(["a"] * 8 + ["b"] * 8 + ["c"]), "classification", 0, 5)) == 5
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([1e300, 2e299], "1e\\+300 in row 1 .*, and 1 more, which is 1e\\+150"),
+        ([1.0, -1e200], "-1e\\+200 in row 2 .*, which is 1e\\+150"),
+    ],
+)
+def test_targets_that_are_too_large_are_not_called_no_numbers(values, words):
+    with pytest.raises(InvalidInput, match=words):
+        as_target("t", pd.Series(values), "regression")

@@ -101,6 +101,14 @@ def test_a_value_that_is_refused_does_not_end_the_sweep():
         check_kernel("gaussian", vary={"width": [1.0, 2.0]})
 
 
+def test_the_first_choice_is_reported_where_none_is_refuted():
+    """Its λmin, or that of another choice, is rounding."""
+    for choices in ([0.1, 1.0, 10.0], [10.0, 1.0, 0.1]):
+        assert check_kernel("gaussian", vary={"gamma": choices}).kernel.gamma == choices[0]
+    refuted = check_kernel("sigmoid", vary={"gamma": [1e-9, 1.0], "coef0": [0.0, -1.0]})
+    assert refuted.witness is not None
+
+
 def test_kernels_of_tables_with_and_without_rows():
     frame = pd.DataFrame({"size": [1.0, 2.0, None, 4.0], "kind": ["a", "b", "a", None]})
     kernel = mercer.table_kernel(frame)

@@ -19,7 +19,7 @@ from mercer.points import parse_memory, require
 from mercer.tables.decimals import as_plain_numbers, is_number
 from mercer.tables.raw import stream_of
 
-__all__ = ["as_written", "looks_like_lines", "looks_like_texts", "parse_delimited"]
+__all__ = ["as_written", "left_out", "looks_like_lines", "looks_like_texts", "parse_delimited"]
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
 MISSING = ("?",)
@@ -120,9 +120,19 @@ def parse_delimited(
     if bare:
         named = "the columns are named c1 to c" if names[1:] else "the column is named c"
         notes.insert(0, f"the first line is all numbers, so {named}{len(names)}")
-    if (names[1:] == [] or '"' not in text) and (blank := sum(map(_is_blank, text.strip().splitlines()))):
-        notes.append(f"{blank} blank line{'s were' * (blank > 1) or ' was'} left out")
+    if names[1:] == [] or '"' not in text:
+        notes += left_out(text.strip())
     return frame, tuple(notes), marks
+
+
+def left_out(text: str) -> list[str]:
+    """A note on blank lines, if there are any.
+
+    >>> left_out("a\\n\\nb")
+    ['1 blank line was left out']
+    """
+    blank = sum(map(_is_blank, text.splitlines()))
+    return [f"{blank} blank line{'s were' * (blank > 1) or ' was'} left out"] if blank else []
 
 
 def _is_blank(line: str) -> bool:

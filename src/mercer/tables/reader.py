@@ -16,7 +16,7 @@ from mercer.numerals import counted
 from mercer.points import parse_memory, require
 from mercer.points.disk import ArrowSource, ParquetSource
 from mercer.tables.arrays import ARRAYS, parse_arrays
-from mercer.tables.delimited import as_written, looks_like_lines, looks_like_texts, parse_delimited
+from mercer.tables.delimited import as_written, left_out, looks_like_lines, looks_like_texts, parse_delimited
 from mercer.tables.numbers import LARGEST, RUN
 from mercer.tables.raw import STANDARD_INPUT, decoded, read_bytes, require_room, shown_name
 from mercer.tables.sequences import looks_like_fasta, parse_fasta
@@ -242,7 +242,8 @@ def _of_lines(text: str, name: str, notes: tuple[str, ...], column: str = "seque
 
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     lines = lines[1:] if lines[0] == column else lines
-    return Table(pd.DataFrame({column: lines}), name, "lines", (*notes, "plain text: one text in each line"))
+    more = ["plain text: one text in each line", *left_out(text.rstrip())]
+    return Table(pd.DataFrame({column: lines}), name, "lines", (*notes, *more))
 
 
 MAGIC = {

@@ -102,8 +102,16 @@ def _numbers(name: str, target: Any) -> NDArray[np.float64]:
     good = np.abs(values) < LARGEST
     if not good.all():
         odd, more = target[~good], int((~good).sum()) - 1
-        given = f"the target has {odd.iloc[0]!r} in row {odd.index[0] + 1} (counted from 1)"
-        given += (f", and {more} more," if more else ",") + " which is not a number"
+        large = bool(np.isfinite(values[~good][0]))
+        shown = f"{values[~good][0]:g}" if large else repr(odd.iloc[0])
+        given = f"the target has {shown} in row {odd.index[0] + 1} (counted from 1)"
+        given += f", and {more} more," if more else ","
+        if large:
+            given = f"{given} which is {LARGEST:g} or larger in size"
+            raise InvalidInput(
+                message(name, f"{given}, for a regression", "give it in a larger unit, or its logarithm")
+            )
+        given += " which is not a number"
         do = "correct it, or leave it empty, as rows without a target are left out; classes take --task classification"
         doubt = date_form(as_text(target)[0])[1]
         do = f"write dates as 2024-03-31, for {doubt}" if doubt else do
@@ -167,4 +175,16 @@ def random_folds(y: NDArray[Any], task: Task, seed: int, folds: int) -> list[tup
     """
     order = stratified_order(y, task, seed)
     tests = [np.sort(order[start::folds]) for start in range(folds)]
-    return [(np.setdiff1d(np.arange(len(y)), test), test) for test in tests]
+    splits = [(np.setdiff1d(np.arange(len(y)), test), test) for test in tests]
+    if task == "classification":
+        _require_two_classes(y, splits)
+    return splits
+
+
+def _require_two_classes(y: NDArray[Any], splits: list[tuple[NDArray[np.intp], NDArray[np.intp]]]) -> None:
+    """Refuse folds whose training rows are of one class, though all rows are of two."""
+    for train, test in splits:
+        rare = y[test] != y[train][0]
+        if np.any(rare) and np.all(y[train] == y[train][0]):
+            given = f"the class {y[test][rare].tolist()[0]!r} is in one fold only, and one class is left in the others"
+            raise InvalidInput(message("cross-validation", given, "give more rows of it"))

@@ -179,7 +179,7 @@ def _varied(kernel: Kernel, X: Any, vary: Mapping[str, Sequence[Any]], options: 
     if not reports:
         do = "give at least one value for each name"
         raise InvalidInput(message("check_kernel", f"vary={vary!r}, which has no values", do))
-    first = min(reports, key=lambda one: (one.witness is None, one.worst))
+    first = min(reports, key=lambda one: (1, 0.0) if one.witness is None else (0, one.worst))
     return _with(first, by_parameters=tuple(verdicts))
 
 
