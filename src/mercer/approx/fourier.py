@@ -120,8 +120,8 @@ def _orthogonalised(G: Floats, rng: np.random.Generator) -> Floats:
     count, d = G.shape
     out = np.empty_like(G)
     for i in range(0, count, d):
-        Q, R = np.linalg.qr(rng.standard_normal((d, d)))
-        out[i : i + d] = (Q * np.sign(np.diagonal(R)))[: count - i]
+        Q, R = np.linalg.qr(rng.standard_normal((d, min(d, count - i))))
+        out[i : i + d] = (Q * np.sign(np.diagonal(R))).T
     return np.asarray(out * np.linalg.norm(G, axis=1)[:, None])
 
 

@@ -1,5 +1,6 @@
 """Nyström's and random Fourier features against scikit-learn, closed forms and their expectations."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -319,3 +320,18 @@ def test_rows_of_zeros_have_no_landmarks_with_the_linear_kernel():
     ):
         with pytest.raises(InvalidInput, match=r"no landmark, because k\(x, x\) = 0 for all rows; choose"):
             fit()
+
+
+def test_few_orthogonal_frequencies_of_many_columns_are_orthogonal_and_within_the_plan():
+    """They came from a d × d matrix: 50 frequencies of 3000 columns took 300 MB."""
+    X, model = np.random.default_rng(0).normal(size=(20, 1500)), RandomFourierFeatures(n_components=40, orthogonal=True)
+    model.fit(X)
+    tracemalloc.start()
+    try:
+        model.fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    W = model.frequencies_ / np.linalg.norm(model.frequencies_, axis=1, keepdims=True)
+    np.testing.assert_allclose(W @ W.T, np.eye(20), atol=1e-12)
+    assert peak <= model.report_.memory_planned + 5e5

@@ -278,11 +278,12 @@ class RandomFourierFeatures(_FeatureMap):
         D, seed = self._checked_count("n_components"), self._seed()
         K, report = self._begin(X)
         del self.X_fit_  # a feature map keeps no training rows
-        d = points_of(X).columns
-        report.memory_rows = self._measured_bytes(K)
-        report.plan(8 * D * d, f"RandomFourierFeatures of {D} columns", "fewer components")
+        d, count = points_of(X).columns, (D + 1) // 2
+        W, draws = 8 * count * d, 5 if self.orthogonal else 2
+        report.memory_rows = max(self._measured_bytes(K), (draws - 1) * W)  # the draws are gone when rows are taken
+        report.plan(W, f"RandomFourierFeatures of {D} columns", "fewer components")
         with report.stage("frequencies"):
-            rng, count = np.random.default_rng([seed, 0]), (D + 1) // 2
+            rng = np.random.default_rng([seed, 0])
             drawn = draw_frequencies(self.kernel_, d, count, rng, orthogonal=bool(self.orthogonal))
             self.offset_ = float(rng.uniform(0, 2 * np.pi)) if D % 2 else None
         self.frequencies_, self.scale_ = drawn.W, float(drawn.scale)
