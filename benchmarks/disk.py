@@ -240,7 +240,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(json.dumps(timed(scaled(WORK[name], options.scale), place, options.folder)))
         return
     for name in [options.only] if options.only else WORK:
-        compare(name, options.folder, options.scale)
+        compare(name, options.folder.resolve(), options.scale)
 
 
 if __name__ == "__main__":
