@@ -417,11 +417,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, help="instead of a number of cases")
-    parser.add_argument("--seed", type=int, default=0, help="the first draw")
+    parser.add_argument("--seed", type=int, default=0, help="the first draw; runs of near seeds try the same cases")
     given = parser.parse_args()
     until = time.monotonic() + given.seconds if given.seconds else 0.0
     outcomes, seed = Counter[str](), given.seed
     while time.monotonic() < until or (not until and not outcomes):
         some, _ = run(seed, 200 if until else given.cases, tell=lambda line: sys.stdout.write(line + "\n"))
         outcomes, seed = outcomes + some, seed + some.total()
-    sys.stdout.write(f"{dict(outcomes)}\n")
+    sys.stdout.write(f"{dict(outcomes)} from draw {given.seed} on\n")
