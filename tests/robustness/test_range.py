@@ -295,3 +295,13 @@ def test_searches_where_float32_has_no_numbers_for_the_matrix(monkeypatch, facto
     splits = [held_out.Split(np.flatnonzero(places != f), np.flatnonzero(places == f)) for f in range(4)]
     given, wanted = (held_out.held_out_predictions(c * K, Y, splits, c * alphas) for c in (factor, 1.0))
     assert np.abs(np.subtract(given, wanted)).max() <= 1e-5
+
+
+def test_rows_of_equal_norms_may_be_closer_than_float32_holds():
+    """‖x − z‖² is 2e-45, of the least subnormal numbers, and the norms do not tell."""
+    X = np.full((3, 16), 2e-19, np.float32)
+    X[1, 0], X[2, 1] = np.nextafter(X[1, 0], np.float32(1)), np.nextafter(X[2, 1], np.float32(1))
+    apart = np.linalg.norm(X[:, None].astype(np.float64) - X[None], axis=2)
+    for gamma in (3.5e17, 1e21):
+        K = KernelOperator(Laplace(gamma), X).toarray()
+        np.testing.assert_allclose(K, np.exp(-gamma * apart), rtol=1e-6)

@@ -208,7 +208,8 @@ def _values(
         *norms, width = sizes[views]
         # What is below is rounded by more than a relative error.
         least = ROOM * width * float(np.finfo(low_precision).tiny)
-        exact = _pairing(e.op, name, np.array(norms, np.longdouble), int(width), least)
+        single = low_precision == np.float32
+        exact = _pairing(e.op, name, np.array(norms, np.longdouble), int(width), least, single=single)
         room = room and bool(np.all(np.abs(exact[CROSS]) <= top))
         lost = (exact != 0) & (np.abs(exact) < least)
         if kind != low_precision or not np.any(lost):
@@ -241,7 +242,7 @@ class _Flushed(dict[Expression, Any]):
         super().__setitem__(node, value)
 
 
-def _pairing(op: str, name: str, norms: Array, width: int, least: float) -> Array:
+def _pairing(op: str, name: str, norms: Array, width: int, least: float, *, single: bool) -> Array:
     """A pairing for all pairs; for those that norms do not determine, the bound with the largest ratio of norms."""
     x, z, root = norms[FIRST], norms[SECOND], np.sqrt(np.longdouble(width))
     if op != "pairing":
@@ -255,8 +256,10 @@ def _pairing(op: str, name: str, norms: Array, width: int, least: float) -> Arra
     apart = np.where(cosine == 1.0, np.abs(x - z), np.where(cosine == 0.0, np.hypot(x, z), x + z))
     if name == "mismatches":
         return np.where(apart > 0, width, 0.0)
-    apart = apart * apart if name == "sqdist" else root * apart
-    return np.where(COSINE == CLOSE, np.minimum(apart, np.longdouble(least) / 2), apart)
+    # Rows of equal norms can be close, too. In float64 that would refuse formulas with no value at distance 0.
+    close = x + z if single else np.abs(x - z)
+    apart, close = (one * one if name == "sqdist" else root * one for one in (apart, close))
+    return np.where(COSINE == CLOSE, np.minimum(close, np.longdouble(least) / 2), apart)
 
 
 def _rebuilt(key: Key) -> Expression:
