@@ -101,18 +101,13 @@ def _numbers(name: str, target: Any) -> NDArray[np.float64]:
     values = target_numbers(target)
     good = np.abs(values) < LARGEST
     if not good.all():
-        odd, more = target[~good], int((~good).sum()) - 1
-        large = bool(np.isfinite(values[~good][0]))
-        shown = f"{values[~good][0]:g}" if large else repr(odd.iloc[0])
+        odd, first, more = target[~good], values[~good][0], int((~good).sum()) - 1
+        large = bool(np.isfinite(first))
+        shown, what = (f"{first:g}", f"{LARGEST:g} or more in size") if large else (repr(odd.iloc[0]), "not a number")
         given = f"the target has {shown} in row {odd.index[0] + 1} (counted from 1)"
-        given += f", and {more} more," if more else ","
-        if large:
-            given = f"{given} which is {LARGEST:g} or larger in size"
-            raise InvalidInput(
-                message(name, f"{given}, for a regression", "give it in a larger unit, or its logarithm")
-            )
-        given += " which is not a number"
+        given += (f", and {more} more," if more else ",") + f" which is {what}"
         do = "correct it, or leave it empty, as rows without a target are left out; classes take --task classification"
+        do = "give it in a larger unit, or its logarithm" if large else do
         doubt = date_form(as_text(target)[0])[1]
         do = f"write dates as 2024-03-31, for {doubt}" if doubt else do
         raise InvalidInput(message(name, f"{given}, for a regression", do))
