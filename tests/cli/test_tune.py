@@ -184,4 +184,4 @@ def test_a_class_of_one_row_is_named(command, tmp_path):
     pd.DataFrame({"x": x, "y": ["yes"] * 39 + ["no"]}).to_csv(tmp_path / "rare.csv", index=False)
     done = mercer(command, tmp_path / "rare.csv", "--target", "y")
     assert done.exit_code == 2
-    assert "the class 'no' is in one fold only" in done.output
+    assert "the class 'no' has 1 row, all in one fold" in done.output

@@ -70,7 +70,7 @@ def test_dates_in_doubt_and_words_are_refused():
 
 def test_folds_that_leave_one_class_to_learn_from_are_refused():
     y = np.array(["yes"] * 9 + ["no"])
-    with pytest.raises(InvalidInput, match=r"the class 'no' is in one fold only, .*; give more rows"):
+    with pytest.raises(InvalidInput, match=r"the class 'no' has 1 row, all in one fold, .*; give more rows"):
         random_folds(y, "classification", 0, 5)
     assert len(random_folds(np.array(["yes"] * 8 + ["no"] * 2), "classification", 0, 5)) == 5
     assert len(random_folds(np.array(["a"] * 8 + ["b"] * 8 + ["c"]), "classification", 0, 5)) == 5

@@ -181,5 +181,6 @@ def _require_two_classes(y: NDArray[Any], splits: list[tuple[NDArray[np.intp], N
     for train, test in splits:
         rare = y[test] != y[train][0]
         if np.any(rare) and np.all(y[train] == y[train][0]):
-            given = f"the class {y[test][rare].tolist()[0]!r} is in one fold only, and one class is left in the others"
+            name, count = y[test][rare].tolist()[0], counted(int(rare.sum()), "row")
+            given = f"the class {name!r} has {count}, all in one fold, and one class is left in the others"
             raise InvalidInput(message("cross-validation", given, "give more rows of it"))
