@@ -54,6 +54,11 @@ class MergePass {
     double* b(int64_t slot) const { return k_.b + slot * k_.outputs; }
     double* u(int64_t slot) const { return k_.u + slot * k_.outputs; }
 
+    // The distances from the rows of the chunk from `from` on: nothing reads those from earlier rows again.
+    void copy_later(const T* S, T* to, int64_t from) const {
+        std::memcpy(to + from, S + from, size_t(n_ - from) * sizeof(T));
+    }
+
     // e^-S for the rows of the chunk from `from` on.
     void evaluate(const T* S, int64_t from, T* out) const {
         int64_t l = from;
@@ -130,7 +135,7 @@ class MergePass {
     void insert(int64_t j, int64_t y, int64_t rival) {
         const int64_t s = k_.used++;
         std::memcpy(z_ + s * k_.depth, static_cast<const T*>(k_.x) + j * k_.depth, size_t(k_.depth) * sizeof(T));
-        std::memcpy(row(s), static_cast<const T*>(k_.own) + j * n_, size_t(n_) * sizeof(T));
+        copy_later(static_cast<const T*>(k_.own) + j * n_, row(s), j + 1);
         for (int64_t o = 0; o < k_.outputs; ++o) b(s)[o] = 0;
         if (k_.outputs == 1)
             b(s)[0] = y ? 1 : -1;
@@ -156,7 +161,7 @@ class MergePass {
             ++k_.merges;
         }
         const int64_t last = --k_.used;
-        if (m != last) move(last, m);
+        if (m != last) move(last, m, from);
         size_[last] = kInfinite, tag_[last] = T(-1);
     }
 
@@ -248,8 +253,6 @@ class MergePass {
         T *old_m = kernel_.get(), *old_q = old_m + width, *now = old_q + width;
         evaluate(row(m), from, old_m);
         evaluate(row(q), from, old_q);
-        add(from, b(m), old_m, -1);
-        add(from, b(q), old_q, -1);
         T *Sq = row(q), *zq = z_ + q * k_.depth;
         const T *Sm = row(m), *zm = z_ + m * k_.depth;
         const T shift = T(h * g * D), hT = T(h), gT = T(g);
@@ -258,18 +261,21 @@ class MergePass {
             Sq[l] = S > 0 ? S : T(0);
         }
         for (int64_t f = 0; f < k_.depth; ++f) zq[f] = hT * zm[f] + gT * zq[f];
+        evaluate(Sq, from, now);
         for (int64_t o = 0; o < k_.outputs; ++o) {
-            b(q)[o] = km * b(m)[o] + kq * b(q)[o];
+            const double bm = b(m)[o], bq = b(q)[o], merged = km * bm + kq * bq;
+            double* f = F_.get() + o * n_;
+            for (int64_t l = from; l < n_; ++l)
+                f[l] += merged * double(now[l]) - bm * double(old_m[l]) - bq * double(old_q[l]);
+            b(q)[o] = merged;
             u(q)[o] = km * u(m)[o] + kq * u(q)[o];
         }
-        evaluate(Sq, from, now);
-        add(from, b(q), now, 1);
         describe(q);
     }
 
-    void move(int64_t from, int64_t to) {
+    void move(int64_t from, int64_t to, int64_t later) {
         std::memcpy(z_ + to * k_.depth, z_ + from * k_.depth, size_t(k_.depth) * sizeof(T));
-        std::memcpy(row(to), row(from), size_t(n_) * sizeof(T));
+        copy_later(row(from), row(to), later);
         std::memcpy(b(to), b(from), size_t(k_.outputs) * sizeof(double));
         std::memcpy(u(to), u(from), size_t(k_.outputs) * sizeof(double));
         describe(to);

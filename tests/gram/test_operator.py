@@ -254,6 +254,26 @@ def test_parts_by_columns_know_what_is_known_of_all(dtype, monkeypatch, rng):
     assert len(tried) == (dtype == np.float32)  # in float64 no rows of these norms have too many roundings
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_between_other_rows_are_the_entries_of_a_new_operator(dtype, rng):
+    X, Z = (rng.standard_normal((n, 20)).astype(dtype) for n in (40, 30))
+    for kernel in (Gaussian(0.1), Polynomial(degree=3, gamma=0.1)):
+        K = KernelOperator(kernel, X[:1]).between(X, Z)
+        assert K.shape == (40, 30)
+        assert K.dtype == dtype
+        np.testing.assert_array_equal(K.toarray(), KernelOperator(kernel, X, Z).toarray())
+
+
+def test_between_large_rows_are_entries_in_float64_or_refused():
+    tenth = KernelOperator(Polynomial(degree=10, gamma=1.0), np.ones((1, 2), np.float32))
+    large = np.full((2, 2), 1e4, np.float32)
+    K = tenth.between(large, large)
+    assert K.dtype == np.float64
+    np.testing.assert_allclose(K.toarray(), (2e8 + 1.0) ** 10, rtol=1e-12)
+    with pytest.raises(InvalidInput, match="not finite, or lost"):
+        KernelOperator(Polynomial(degree=40, gamma=1.0), np.ones((1, 2))).between(*2 * [np.full((2, 2), 1e4)])
+
+
 def test_columns_of_words_and_of_given_values():
     words = KernelOperator(Function(shared, mode="pair"), WORDS)
     assert_close(words.columns([5, 1]).toarray(), words.toarray()[:, [5, 1]])

@@ -300,6 +300,35 @@ class KernelOperator(TiledOperator):
         index = self._index(I, 0)
         return self._like(self.x.take(index), None, (len(index), len(index)), self.dtype, symmetric=True)
 
+    def between(self, X: Any, Z: Any) -> KernelOperator:
+        """The operator of the same kernel for other rows, without their checks: for many small parts of checked data.
+
+        Parameters
+        ----------
+        X, Z : arrays or CSR matrices of shape (n, d) and (m, d)
+            Rows in the form of this operator's, of its columns and of one dtype.
+
+        Raises
+        ------
+        InvalidInput
+            If the kernel's values overflow or underflow in float64 on these rows. If they do so only in float32, the
+            entries are in float64.
+
+        Examples
+        --------
+        >>> from mercer import KernelOperator
+        >>> K = KernelOperator("linear", [[1.0], [2.0]])
+        >>> K.between(np.array([[3.0]]), np.array([[4.0], [5.0]])).toarray()
+        array([[12., 15.]])
+        """
+        x, z = self.kernel.space.of(X), self.kernel.space.of(Z)
+        K = self._like(x, z, (len(x), len(z)), x.dtype, symmetric=False)
+        if K.dtype == np.float32 and not K.fits_float32:
+            K = K._like(x, z, K.shape, np.float64, symmetric=False)
+        if K.dtype == np.float64 and not K._holds(np.float64):
+            raise not_held(K.kernel, K._sides)
+        return K
+
     def columns(self, J: Any) -> KernelOperator:
         """K[:, J] for different columns J; norms of all rows are computed once for all such parts.
 
@@ -514,6 +543,7 @@ class KernelOperator(TiledOperator):
         """The operator of the same kernel on points that were validated before."""
         other = KernelOperator.__new__(KernelOperator, self.kernel, x, z)
         other.kernel, other.x, other.z, other._plan = self.kernel, x, z, None
+        other.__dict__ |= {name: self.__dict__[name] for name in ("_expression",) if name in self.__dict__}
         Operator.__init__(other, shape, dtype, symmetric=symmetric)
         return other
 

@@ -242,12 +242,13 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
 
     def _merge(self, X: Any, labels: np.ndarray, order: np.ndarray) -> None:
         """Distances by tiles, then the chunk's updates at once: see `BudgetedDescent`."""
-        if not vectors_of(take(X, np.arange(1))).may_be_dense:
+        one = vectors_of(take(X, np.arange(1)))
+        if not one.may_be_dense:
             given = f'sparse rows of {X.shape[1]} columns with strategy="merge"'
             do = 'choose "project": mergers are dense'
             raise InvalidInput(message("OnlineKernelClassifier", given, do))
         room, gamma, d = self._room(len(order)), float(self.kernel_.get_params()["gamma"]), X.shape[1]
-        dtype, distance = X.dtype, ScaledDistance(gamma)
+        dtype, distance = X.dtype, KernelOperator(ScaledDistance(gamma), one.dense())
         wanted = self._rows_at_once * max(1, min(room // CHUNK, WIDEST))
         size = int(max(min(wanted, PIECE / (room * (d + 20))), 1))
         known = min(room, count(self.X_fit_) + max(len(order) - size, 0))  # of the dictionary, at a whole chunk
@@ -261,7 +262,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
             for chunk in self._chunks(order, size):
                 x, both = dictionary.after(vectors_of(points_of(X).take(chunk)).dense())
                 distances = whole if len(x) == size else np.zeros((len(x) + room + 1, len(x)), dtype)
-                K = KernelOperator(distance, both, x)
+                K = distance.between(both, x)
                 filled = K.fill(distances[: len(both)])
                 if K.dtype != dtype:  # otherwise the range of the distances fits, or the operator had refused the rows
                     self._require_finite(filled)
