@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 from functools import reduce
+from itertools import zip_longest
 from math import comb
 from typing import Any, NamedTuple
 
@@ -24,6 +26,9 @@ Floats = NDArray[np.float64]
 
 KNOWN = "Linear, Polynomial, MonomialSum, Constant"
 """The kernels whose sums, products, powers and multiples can be sketched."""
+
+DECIMAL = Context(prec=34, Emin=MIN_EMIN, Emax=MAX_EMAX)
+"""Twice the digits of float64, and any exponent; long doubles are float64 on some machines."""
 
 MODEST = (1e-12, 1e12)
 """The range of √aⱼ for which float32 holds both √aⱼ and φⱼ(x)."""
@@ -50,7 +55,7 @@ def power_series(kernel: Kernel) -> Floats:
     if (degree := _degree(kernel)) > HIGHEST_DEGREE:
         given = f"a polynomial of degree {min(degree, 10**18):.3g}"
         raise InvalidInput(message("PolynomialSketch", given, f"give a degree of at most {HIGHEST_DEGREE}"))
-    with np.errstate(all="ignore"):
+    with localcontext(DECIMAL):
         a = _coefficients(kernel)
     tiny, huge = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).max)
     if not np.all((a == 0) | ((tiny <= np.abs(a)) & (np.abs(a) <= huge))):
@@ -79,29 +84,33 @@ def _degree(kernel: Kernel) -> int:
     raise InvalidInput(message("PolynomialSketch", given, f"give a kernel built from {KNOWN}, or use Nystroem"))
 
 
-def _coefficients(kernel: Any) -> NDArray[np.longdouble]:
-    """aⱼ in extended precision, to detect coefficients beyond the range of float64."""
+def _coefficients(kernel: Any) -> NDArray[np.object_]:
+    """aⱼ as decimal numbers, to detect coefficients beyond the range of float64."""
     if isinstance(kernel, Constant):
-        return np.array([kernel.value], np.longdouble)
+        return _decimals(kernel.value)
     if isinstance(kernel, Linear):
-        return np.array([0, 1], np.longdouble)
+        return _decimals(0, 1)
     if isinstance(kernel, Polynomial):
-        return _binomial(int(kernel.degree), np.longdouble(kernel.coef0), np.longdouble(kernel.gamma))
+        return _binomial(int(kernel.degree), Decimal(float(kernel.coef0)), Decimal(float(kernel.gamma)))
     if isinstance(kernel, MonomialSum):
-        return np.ones(int(kernel.degree) + 1, np.longdouble)
+        return _decimals(*[1] * (int(kernel.degree) + 1))
     if isinstance(kernel, Scaled):
-        return np.asarray(np.longdouble(kernel.scale) * _coefficients(kernel.kernel))
+        return Decimal(float(kernel.scale)) * _coefficients(kernel.kernel)
     if isinstance(kernel, Sum):
         a, b = _coefficients(kernel.left), _coefficients(kernel.right)
-        return np.pad(a, (0, max(len(b) - len(a), 0))) + np.pad(b, (0, max(len(a) - len(b), 0)))
+        return np.array([x + z for x, z in zip_longest(a, b, fillvalue=Decimal(0))])
     if isinstance(kernel, Product):
         return np.convolve(_coefficients(kernel.left), _coefficients(kernel.right))
-    return reduce(np.convolve, [_coefficients(kernel.kernel)] * int(kernel.exponent), np.ones(1, np.longdouble))
+    return reduce(np.convolve, [_coefficients(kernel.kernel)] * int(kernel.exponent), _decimals(1))
 
 
-def _binomial(p: int, c: np.longdouble, gamma: np.longdouble) -> NDArray[np.longdouble]:
-    """The coefficients of (γs + c)ᵖ; integers beyond float64 are read as text."""
-    return np.array([np.longdouble(str(comb(p, j))) * gamma**j * c ** (p - j) for j in range(p + 1)])
+def _decimals(*values: float) -> NDArray[np.object_]:
+    return np.array([Decimal(float(value)) for value in values])
+
+
+def _binomial(p: int, c: Decimal, gamma: Decimal) -> NDArray[np.object_]:
+    """The coefficients of (γs + c)ᵖ."""
+    return np.array([comb(p, j) * gamma**j * (c ** (p - j) if j < p else 1) for j in range(p + 1)])
 
 
 def in_unit(X: Floats, a: Floats) -> tuple[Floats, Floats]:

@@ -1,9 +1,10 @@
 """Whether a formula overflows or underflows in a precision, for rows of given norms.
 
 A formula is tried on pairs of rows with the smallest and the largest norm, in the given precision and in extended
-precision. The given precision holds the values if both agree. First the norms are bounded by the largest entry of all
-rows. Norms are computed only if the trial with the bounds overflows or underflows, or if the formula has values of one
-row alone, which may be as small as the smallest row.
+precision. The given precision holds the values if both agree. Where long doubles are float64, the second trial takes
+the smallest normal number for what is lost in it, and refuses overflows in float64 and lost values of one row alone.
+First the norms are bounded by the largest entry of all rows. Norms are computed only if the trial with the bounds
+overflows or underflows, or if the formula has values of one row alone, which may be as small as the smallest row.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from mercer.errors import InvalidInput, message
 from mercer.gram.compiler import canonical_form
 from mercer.gram.program import Views
-from mercer.kernels.symbolic.expression import LEAVES, Expression
+from mercer.kernels.symbolic.expression import LEAVES, Expression, leaves_of
 from mercer.kernels.symbolic.values import evaluate
 from mercer.points import DevicePoints, VectorPoints, vectors_of
 
@@ -34,6 +35,8 @@ Sizes: TypeAlias = tuple[tuple[Views, Size], ...]
 AGREEMENT = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-6}
 """Differences from extended precision, relative to √(k(x, x) k(z, z)), above this are more than rounding. exp(80) in
 float32 has an error of 5e-6, and (1 + s/α)^−α in float64 one of 1e-7 for α = 10⁹."""
+EXTENDED = np.dtype(np.longdouble)
+"""On some machines it is float64."""
 MODEST = (1e-30, 1e30)
 """For kernels without a formula, float32 is assumed to hold values within these bounds."""
 PIECE = 1 << 19
@@ -164,11 +167,14 @@ def _agrees(
     mine: Array, expression: Expression, known: dict[Views, Size], kind: np.dtype[Any], nodes: _Flushed, over: bool
 ) -> bool:
     """Whether the values are those of extended precision."""
-    wide = np.dtype(np.longdouble)
-    if wide.itemsize == kind.itemsize and over:  # there is no wider precision
+    if over and EXTENDED.itemsize == kind.itemsize:
         return False
+    lost = np.finfo(np.float64).tiny if np.float64 == EXTENDED else 0.0
     with np.errstate(all="ignore"):
-        theirs, _ = _values(expression, known, wide, _Flushed(wide, set(), nodes), kind)
+        wider = _Flushed(EXTENDED, set(), nodes, lost=float(lost))
+        theirs, _ = _values(expression, known, EXTENDED, wider, kind)
+        if lost and "own value" in wider.alarms:  # values of one row alone are divisors
+            return False
         root = np.sqrt(np.abs(theirs[SAME]))
         own, size = root[FIRST] * root[SECOND], np.abs(theirs)
         own = np.where(np.isfinite(own), own, size)  # an infinite value cannot scale an error
@@ -199,7 +205,7 @@ def _values(
     nodes: _Flushed,
     low_precision: np.dtype[Any],
 ) -> tuple[Array, bool]:
-    """The formula on all pairs in one precision, and whether it has all pairings; 0 for what `low_precision` loses."""
+    """The formula on all pairs in one precision, and whether it has all pairings, with `nodes.lost` for lost ones."""
     top, room = float(np.finfo(kind).max) / ROOM, True
 
     def leaf(e: Expression) -> Array:
@@ -209,48 +215,64 @@ def _values(
         # What is below is rounded by more than a relative error.
         least = ROOM * width * float(np.finfo(low_precision).tiny)
         single = low_precision == np.float32
-        exact = _pairing(e.op, name, np.array(norms, np.longdouble), int(width), least, single=single)
+        exact = _pairing(e.op, name, np.array(norms, EXTENDED), int(width), least, single=single)
         room = room and bool(np.all(np.abs(exact[CROSS]) <= top))
         lost = (exact != 0) & (np.abs(exact) < least)
         if kind != low_precision or not np.any(lost):
             return exact.astype(kind)
         nodes.alarms.add("underflow")
-        return np.where(lost, 0, exact).astype(kind)
+        return np.asarray(np.where(lost, np.copysign(nodes.lost, exact), exact), kind)
 
     value = evaluate(expression, leaf, nodes)
     return np.broadcast_to(np.asarray(value, kind), FIRST.shape), room
 
 
+VANISHING = ("mul", "div", "pow", "exp")
+"""Operations whose values may be 0 though none of their arguments is."""
+
+
 class _Flushed(dict[Expression, Any]):
-    """Values of nodes, with 0 for those below the smallest normal number, which have fewer digits.
+    """Values of nodes, with 0, or `lost`, for those below the smallest normal number, which have fewer digits.
 
     If a formula keeps its value without them, it keeps it with their roundings. Rows whose distance is lost are equal,
     so that their conditions are those of `others`, if given: a formula may jump at distance 0.
     """
 
-    def __init__(self, kind: np.dtype[Any], alarms: set[str], others: _Flushed | None = None) -> None:
+    def __init__(
+        self, kind: np.dtype[Any], alarms: set[str], others: _Flushed | None = None, lost: float = 0.0
+    ) -> None:
         super().__init__()
-        self.least, self.alarms, self.others = float(np.finfo(kind).tiny), alarms, others
+        self.least, self.alarms, self.others, self.lost = float(np.finfo(kind).tiny), alarms, others, lost
 
     def __setitem__(self, node: Expression, value: Any) -> None:
         if self.others is not None and node.op in ("less", "less_equal"):
             value = np.where(COSINE == CLOSE, self.others[node], value)
         lost = (value != 0) & (np.abs(value) < self.least)
+        if self.lost and node.op in VANISHING:
+            lost = lost | self._vanished(node, value)
         if np.any(lost):
-            self.alarms.add("underflow")
-            value = 0.0 if node.op == "const" else np.where(lost, 0, value)
+            self.alarms.add("underflow" if any(leaf.op == "pairing" for leaf in leaves_of(node)) else "own value")
+            signed = np.copysign(self.lost, value)
+            value = float(signed) if node.op == "const" else np.where(lost, signed, value)
         super().__setitem__(node, value)
+
+    def _vanished(self, node: Expression, value: Any) -> Any:
+        """Where a value is 0 by underflow."""
+        zero = value == 0
+        for arg in node.args:
+            zero = zero & (np.isfinite(self[arg]) if node.op == "exp" else self[arg] != 0)
+        return zero
 
 
 def _pairing(op: str, name: str, norms: Array, width: int, least: float, *, single: bool) -> Array:
     """A pairing for all pairs; for those that norms do not determine, the bound with the largest ratio of norms."""
-    x, z, root = norms[FIRST], norms[SECOND], np.sqrt(np.longdouble(width))
+    x, z, root = norms[FIRST], norms[SECOND], np.sqrt(EXTENDED.type(width))
     if op != "pairing":
         own = x if op == "self_x" else z
-        return own * own if name == "dot" else root * own
+        return _product(own, own) if name == "dot" else root * own
     cosine = np.minimum(COSINE, 1.0)
     if name == "dot":
-        return cosine * x * z
+        return cosine * _product(x, z)
     if name == "min_sum":
         return root * np.where(cosine == 1.0, np.minimum(x, z), np.where(cosine == 0.0, 0.0, -np.maximum(x, z)))
     apart = np.where(cosine == 1.0, np.abs(x - z), np.where(cosine == 0.0, np.hypot(x, z), x + z))
@@ -258,8 +280,15 @@ def _pairing(op: str, name: str, norms: Array, width: int, least: float, *, sing
         return np.where(apart > 0, width, 0.0)
     # Rows of equal norms can be close, too. In float64 that would refuse formulas with no value at distance 0.
     close = x + z if single else np.abs(x - z)
-    apart, close = (one * one if name == "sqdist" else root * one for one in (apart, close))
-    return np.where(COSINE == CLOSE, np.minimum(close, np.longdouble(least) / 2), apart)
+    apart, close = (_product(one, one) if name == "sqdist" else root * one for one in (apart, close))
+    return np.where(COSINE == CLOSE, np.minimum(close, EXTENDED.type(least) / 2), apart)
+
+
+def _product(a: Array, b: Array) -> Array:
+    """a b ≥ 0; the smallest number where it would be 0 by underflow."""
+    with np.errstate(under="ignore"):  # the product's underflow is the one to hear of
+        least = np.nextafter(a.dtype.type(0), a.dtype.type(1))
+    return np.where((a > 0) & (b > 0), np.maximum(a * b, least), 0)
 
 
 def _rebuilt(key: Key) -> Expression:
