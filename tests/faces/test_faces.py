@@ -378,6 +378,13 @@ def test_the_other_parameters_of_kernels_by_name_are_checked_as_there(given, err
             module.laplacian_kernel(X, gamma=0)
 
 
+def test_unknown_parameters_are_refused_in_the_name_of_the_function(rng):
+    rows = rng.standard_normal((5, 2))
+    for module in (pairwise, their_pairwise):
+        with pytest.raises(TypeError, match=r"rbf_kernel\(\) got an unexpected keyword argument 'foo'"):
+            module.pairwise_kernels(rows, metric="rbf", foo=1)
+
+
 def test_matrices_beyond_float64_are_theirs(monkeypatch):
     with pytest.warns(DelegatedWarning, match="rbf_kernel: scikit-learn's own code runs"), np.errstate(all="ignore"):
         ours = pairwise.rbf_kernel(X, gamma=1e308)

@@ -20,10 +20,10 @@ PAIRS = 6
 
 @dataclass(frozen=True)
 class Score:
-    """Named numbers, the one that matters most first.
+    """Named numbers, the one that matters most first; nan where it is not defined, as R² of one row.
 
-    >>> str(Score({"R²": 0.5, "RMSE": 1234.5})), str(Score({"accuracy": 0.044}))
-    ('R² 0.5000, RMSE 1234', 'accuracy 0.0440')
+    >>> str(Score({"R²": 0.5, "RMSE": 1234.5})), str(Score({"accuracy": 0.044})), str(Score({"R²": np.nan, "MAE": 2.0}))
+    ('R² 0.5000, RMSE 1234', 'accuracy 0.0440', 'MAE 2.000')
     """
 
     values: dict[str, float]
@@ -34,7 +34,7 @@ class Score:
         return next(iter(self.values.values()))
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} {of_metric(value, name)}" for name, value in self.values.items())
+        return ", ".join(f"{name} {of_metric(value, name)}" for name, value in self.values.items() if value == value)
 
 
 def score(y: NDArray[Any], predicted: NDArray[Any], task: Task, decision: NDArray[np.float64] | None = None) -> Score:

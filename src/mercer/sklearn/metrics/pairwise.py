@@ -38,7 +38,10 @@ def _face(name: str, theirs: Callable[..., Any], dtype: Any = None) -> Callable[
 
     @wraps(theirs)
     def matrix(X: Any, Y: Any = None, *args: Any, **params: Any) -> Any:
-        given = defaults.bind(X, Y, *args, **params)
+        try:
+            given = defaults.bind(X, Y, *args, **params)
+        except TypeError:  # theirs names the function
+            return theirs(X, Y, *args, **params)
         given.apply_defaults()
         x, y = pairwise.check_pairwise_arrays(X, Y)
         if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray)):
