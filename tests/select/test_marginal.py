@@ -11,6 +11,7 @@ from mercer.kernels import Gaussian
 from mercer.kernels.derivatives import ParametricKernel, tunable_parameters
 from mercer.select import log_marginal_likelihood, maximise_marginal_likelihood
 from mercer.select.covariance import Covariance
+from mercer.select.marginal import ExactLikelihood
 from mercer.testing import assert_close
 
 
@@ -119,3 +120,11 @@ def test_targets_that_are_all_equal_are_refused(data, value):
     X, _ = data
     with pytest.raises(InvalidInput, match="all the same; give targets that vary"):
         maximise_marginal_likelihood("gaussian", X, np.full(90, value))
+
+
+@pytest.mark.parametrize(("n", "parts"), [(999, []), (1000, [250, 500]), (2000, [222, 666])])
+def test_a_search_of_many_rows_begins_with_some_of_them(n, parts):
+    """Shares in geometric progression, as the curvature at the end of the second says that with all rows."""
+    X = np.arange(float(n))[:, None]
+    likelihood = ExactLikelihood(Covariance(Gaussian(1.0), ("gamma",), X), X)
+    assert [len(part.Y) for part in likelihood.coarse(0)] == parts

@@ -137,8 +137,8 @@ class Ascent:
     def run(self, likelihood: LogLikelihood, coarse: Sequence[LogLikelihood] = ()) -> Ascended:
         """The best end of all starts.
 
-        `coarse` are likelihoods of fewer rows: of some, or of a quarter and a half. Each start is first improved by
-        them, and the search with all rows begins with the curvature that they foretell.
+        `coarse` are likelihoods of fewer rows: of some, or of two shares in geometric progression to all. Each start is
+        first improved by them, and the search with all rows begins with the curvature that they foretell.
         """
         count = 0
         with run_of(self, _Evaluated(np.empty((0, 2 * len(self.first) + 1)))) as run:
@@ -186,6 +186,7 @@ class Ascent:
 
         From a quarter to a half of the rows the curvature grows from H₁ to H₂, in some directions twofold, in others
         hardly: new rows between the old ones say little of an amplitude. It grows so again to all rows: H = H₂H₁⁻¹H₂.
+        From a ninth to a third it grows up to threefold.
 
         None if a coarse likelihood has no maximum within the bounds, or the likelihood itself no value there.
         """

@@ -36,7 +36,8 @@ ROWS = 1024
 ENTRIES = 1 << 18
 """Entries of such a block, of which several exist at a time, unless the kernel prefers large blocks."""
 COARSE = 1000
-"""From this many rows on, a search begins with a quarter and a half of them: evaluations cost a 64th and an eighth."""
+"""From this many rows on, a search begins with some of them: with a quarter and a half evaluations cost a 64th and an
+eighth."""
 
 
 def free_parameters(kernel: Kernel) -> dict[str, float]:
