@@ -92,6 +92,11 @@ def oracles(rng: np.random.Generator, X: Any) -> Oracle:
     def steep(A: Any, B: Any) -> Any:
         return 1 + Wide(gd) * lengths(A, B)
 
+    def saturating(A: Any, B: Any) -> Any:
+        """The product is rounded relative to the lengths, of which k(x, x) ≤ 1 says little."""
+        own = [np.abs(sigmoid(part, part).diagonal()) for part in (A, B)]
+        return 1 + Wide(gd) * lengths(A, B) / np.maximum(np.sqrt(np.outer(*own)), np.finfo(Wide).tiny)
+
     columns = [int(i) for i in rng.choice(X.shape[1], max(1, X.shape[1] // 2), replace=False)]
     scales = [float(s) for s in 10.0 ** rng.uniform(-2, 2, X.shape[1])]
     width = np.array(scales, Wide)
@@ -124,7 +129,7 @@ def oracles(rng: np.random.Generator, X: Any) -> Oracle:
         lambda: Oracle("monomial sum", mk.MonomialSum(degree), sums, lambda A, B: Wide(degree)),
         lambda: Oracle("cosine", mk.Cosine(), normalized(dot), lambda A, B: Wide(2)),
         lambda: Oracle("normalized", P.normalized(), normalized(poly), lambda A, B: Wide(2 * degree)),
-        lambda: Oracle("sigmoid", mk.Sigmoid(gamma=gd, coef0=c), sigmoid, steep),
+        lambda: Oracle("sigmoid", mk.Sigmoid(gamma=gd, coef0=c), sigmoid, saturating),
         lambda: Oracle("exponential", mk.Formula(f"exp({gd!r} * dot)"), exponential, steep),
         lambda: Oracle("sum", G + P, lambda A, B: gauss(A, B) + poly(A, B), lambda A, B: Wide(degree)),
         lambda: Oracle("product", G * mk.Linear(), lambda A, B: gauss(A, B) * dot(A, B), lambda A, B: Wide(2)),

@@ -23,7 +23,9 @@ def test_no_number_is_wrong_in_many_cases():
     assert fuzz.run(100_000, 5_000)[1] == []
 
 
-@pytest.mark.parametrize("draw", [1461, 10299, 2003774, 2049508, 3101812, 4002288, 50005086, 70108356, 70321020])
+@pytest.mark.parametrize(
+    "draw", [1461, 10299, 2003774, 2049508, 3101812, 4002288, 50005086, 70108356, 70321020, 110011716]
+)
 def test_draws_that_were_wrong_once(draw):
     assert [why for what, why in fuzz.one(draw) if what in ("WRONG", "CRASH")] == []
 

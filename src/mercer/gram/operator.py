@@ -543,7 +543,8 @@ class KernelOperator(TiledOperator):
         """The operator of the same kernel on points that were validated before."""
         other = KernelOperator.__new__(KernelOperator, self.kernel, x, z)
         other.kernel, other.x, other.z, other._plan = self.kernel, x, z, None
-        other.__dict__ |= {name: self.__dict__[name] for name in ("_expression",) if name in self.__dict__}
+        if "_expression" in self.__dict__:
+            other._expression = self._expression
         Operator.__init__(other, shape, dtype, symmetric=symmetric)
         return other
 

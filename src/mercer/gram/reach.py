@@ -173,7 +173,7 @@ def _agrees(
     with np.errstate(all="ignore"):
         wider = _Flushed(EXTENDED, set(), nodes, lost=float(lost))
         theirs, _ = _values(expression, known, EXTENDED, wider, kind)
-        if lost and "own value" in wider.alarms:  # values of one row alone are divisors
+        if lost and "own value" in wider.alarms:  # values of one row alone may be divisors
             return False
         root = np.sqrt(np.abs(theirs[SAME]))
         own, size = root[FIRST] * root[SECOND], np.abs(theirs)
