@@ -84,6 +84,19 @@ def test_what_float64_cannot_hold_is_refused():
             kernel(X)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "size"),
+    [(Polynomial(8, 1.0, 0.0), 1e-25), (Linear() ** 3, 1e-60), (Formula("dot * dot * exp(-sqdist)"), 1e-90)],
+    ids=str,
+)
+def test_products_below_float64_are_refused(kernel, size):
+    """Their factors are numbers of float64, and they are 0."""
+    X = size * np.array([[1.0, 0.0], [0.0, 2.0]])
+    with pytest.raises(InvalidInput, match="lost, in float64"):
+        kernel(X)
+    np.testing.assert_array_equal((kernel + 1.0)(X), 1.0)
+
+
 JUMPS = ["exp(-sqdist) + where(sqdist <= 0, 0.1, 0)", "where(l1 <= 0, 0.1, 0)", "exp(-l1) + where(sqdist > 0, 0, 0.1)"]
 
 
