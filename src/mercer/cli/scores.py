@@ -34,7 +34,9 @@ class Score:
         return next(iter(self.values.values()))
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} {of_metric(value, name)}" for name, value in self.values.items() if value == value)
+        return ", ".join(
+            f"{name} {of_metric(value, name)}" for name, value in self.values.items() if not np.isnan(value)
+        )
 
 
 def score(y: NDArray[Any], predicted: NDArray[Any], task: Task, decision: NDArray[np.float64] | None = None) -> Score:

@@ -135,8 +135,7 @@ class KernelOperator(TiledOperator):
             entries = np.dtype(np.float64)
         super().__init__((rows, columns), entries, symmetric=symmetric)
         self._plan: Any = None
-        if entries == np.float64 and not self._holds(np.float64):
-            raise not_held(kernel, self._sides)
+        self._require_held()
 
     def _commutes(self) -> bool:
         """Whether k(x, z) = k(z, x), by the formula, or where that leaves it open on some rows."""
@@ -171,6 +170,10 @@ class KernelOperator(TiledOperator):
     def fits_float32(self) -> bool:
         """Whether the entries, and intermediate values of the formula, are in the range of float32."""
         return self._holds(np.float32)
+
+    def _require_held(self) -> None:
+        if self.dtype == np.float64 and not self._holds(np.float64):
+            raise not_held(self.kernel, self._sides)
 
     def _holds(self, dtype: DTypeLike) -> bool:
         if self.z is None and self.kernel.space.objects and dtype == np.float32:
@@ -306,7 +309,7 @@ class KernelOperator(TiledOperator):
         Parameters
         ----------
         X, Z : arrays or CSR matrices of shape (n, d) and (m, d)
-            Rows in the form of this operator's, of its columns and of one dtype.
+            At least one row each, in the form of this operator's, of its columns and of one dtype.
 
         Raises
         ------
@@ -325,8 +328,7 @@ class KernelOperator(TiledOperator):
         K = self._like(x, z, (len(x), len(z)), x.dtype, symmetric=False)
         if K.dtype == np.float32 and not K.fits_float32:
             K = K._like(x, z, K.shape, np.float64, symmetric=False)
-        if K.dtype == np.float64 and not K._holds(np.float64):
-            raise not_held(K.kernel, K._sides)
+        K._require_held()
         return K
 
     def columns(self, J: Any) -> KernelOperator:

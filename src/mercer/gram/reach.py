@@ -169,7 +169,7 @@ def _agrees(
     """Whether the values are those of extended precision."""
     if over and EXTENDED.itemsize == kind.itemsize:
         return False
-    lost = np.finfo(np.float64).tiny if np.float64 == EXTENDED else 0.0
+    lost = np.finfo(np.float64).tiny if EXTENDED.itemsize == 8 else 0.0
     with np.errstate(all="ignore"):
         wider = _Flushed(EXTENDED, set(), nodes, lost=float(lost))
         theirs, _ = _values(expression, known, EXTENDED, wider, kind)
