@@ -1,61 +1,25 @@
-"""Derivatives in parameters, against differences."""
+"""Derivatives in parameters; `select/test_covariance.py` compares them with differences."""
 
-import numpy as np
 import pytest
 
 from mercer.errors import InvalidInput
-from mercer.kernels import (
-    Cauchy,
-    Chi2,
-    Cosine,
-    Function,
-    Gaussian,
-    Intersection,
-    Laplace,
-    Linear,
-    Matern,
-    Periodic,
-    Polynomial,
-    RationalQuadratic,
-    Sigmoid,
-    derivatives,
-)
+from mercer.kernels import Function, Gaussian, Matern, Periodic, Polynomial
 from mercer.kernels.derivatives import ParametricKernel, tunable_parameters
-
-SCALES = [1.0, 2.0, 3.0, 0.4]
-KERNELS = [
-    1.3 * Gaussian(0.7).with_length_scales(SCALES)
-    + 0.2 * Linear().with_length_scales(SCALES) * Laplace(0.4, norm=1)
-    + 0.1,
-    Matern(1.5, 0.7).with_length_scales(SCALES).on([0, 1, 2, 3]),
-    Matern(2.5, 0.7),
-    RationalQuadratic(1.7, 0.6),
-    Periodic(1.3, 0.6),
-    Polynomial(3, 0.5, 0.7).normalized(),
-    Chi2(0.8).with_length_scales(SCALES),
-    Intersection().with_length_scales(SCALES).normalized(),
-    (Cosine().with_length_scales(SCALES) + Cauchy(0.3)) ** 2,
-    Laplace(0.5, 1).with_length_scales(SCALES).on([3, 2, 1, 0]),
-    Gaussian(0.5).on([2, 0]).with_length_scales(SCALES),
-    Gaussian(0.5).with_length_scales([1.0, 2.0]).with_length_scales([0.5, 1.5]).on([1, 3]),
-    Sigmoid(0.4, 0.2),
-    Gaussian(0.4) ** 0.5,
-]
+from mercer.kernels.symbolic.expression import leaves_of
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_every_parameter_against_differences(kernel, monkeypatch):
-    rng = np.random.default_rng(0)
-    X = rng.uniform(0.1, 1, size=(12, 4))
-    own = ParametricKernel(kernel, tuple(tunable_parameters(kernel)))
-    G = rng.normal(size=(12, 12))
-    G += G.T
-    monkeypatch.setattr(derivatives, "TILE", 5)  # three tiles, of which the last has two rows
-    for i, found in enumerate(own.contracted(own.values, X, lambda rows, columns: G[rows, columns])):
-        step = 1e-5 * (np.arange(len(own.names)) == i)
-        up, down = own.values * np.exp(step), own.values * np.exp(-step)
-        difference = np.sum(G * (own.kernel_at(up)(X) - own.kernel_at(down)(X))) / 2e-5
-        assert found == pytest.approx(difference, rel=1e-6, abs=1e-8), own.names[i]
+def test_derivatives_are_formulas_without_symbols():
+    own = ParametricKernel((Matern(1.5, 0.7) + 0.2 * Gaussian(0.5)).with_length_scales([1.0, 2.0]), ("scales[1]",))
+    (slope,) = own.slopes({"scales[1]": 2.0}).values()
+    assert {(leaf.op, *map(repr, leaf.value[1])) for leaf in leaves_of(slope) if leaf.op != "const"} == {
+        ("pairing", "LengthScales(scales=(1.0, 2.0))")
+    }
+    shifted = ParametricKernel(Gaussian(0.5) + 0.1, ("left__gamma", "right__value"))
+    given = {"left__gamma": 0.5, "right__value": 0.1}
+    assert {leaf.value: repr(slope) for leaf, slope in shifted.slopes(given).items()} == {
+        "left__gamma": "neg(mul(exp(mul(-0.5, sqdist)), sqdist))",
+        "right__value": "1.0",
+    }
 
 
 def test_which_parameters_there_are():

@@ -14,7 +14,7 @@ from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput, message
 from mercer.operators import Operator
 
-__all__ = ["CholeskyFactor", "lower_block"]
+__all__ = ["CholeskyFactor", "upper_block"]
 
 Floats = NDArray[np.float64]
 
@@ -90,24 +90,24 @@ class CholeskyFactor:
         return _Inverse(self)
 
     def inverted(self) -> NDArray[Any]:
-        """(A + diag(shift))⁻¹ in the lower triangle of the factor's memory, read by columns; the factor is lost.
+        """(A + diag(shift))⁻¹ in the upper triangle of the factor's memory; the factor is lost.
 
         >>> inverse = CholeskyFactor.of(np.array([[4.0, 2.0], [2.0, 2.0]])).inverted()
-        >>> lower_block(inverse, slice(0, 2), slice(0, 2))
+        >>> upper_block(inverse, slice(0, 2), slice(0, 2))
         array([[ 0.5, -0.5],
                [-0.5,  1. ]])
         """
         potri = lapack.spotri if self.buffer.dtype == np.float32 else lapack.dpotri
         potri(self.buffer.T, lower=True, overwrite_c=True)
-        return self.buffer.T
+        return self.buffer
 
 
-def lower_block(A: NDArray[Any], rows: slice, columns: slice) -> NDArray[Any]:
-    """A block on or below the diagonal of a symmetric matrix whose lower triangle is given."""
+def upper_block(A: NDArray[Any], rows: slice, columns: slice) -> NDArray[Any]:
+    """A block on or above the diagonal of a symmetric matrix whose upper triangle is given."""
     block = A[rows, columns]
     if rows != columns:
         return block
-    both = np.tril(block)
+    both = np.triu(block)
     both += both.T
     np.einsum("ii->i", both)[...] *= 0.5
     return both

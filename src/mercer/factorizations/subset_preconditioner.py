@@ -175,7 +175,7 @@ def _gram(Ft: NDArray[Any]) -> NDArray[Any]:
 
 def _inverted(factor: CholeskyFactor) -> NDArray[Any]:
     """The inverse, with both triangles, in the memory of the factor."""
-    buffer = factor.inverted().T
+    buffer = factor.inverted()
     for start in range(0, len(buffer), BLOCK):
         rows = slice(start, start + BLOCK)
         own = buffer[rows, rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -14,13 +15,15 @@ from mercer.events import TilesDone, emit
 from mercer.gram.compiler import canonical_form, compile_expression
 from mercer.gram.data import Data
 from mercer.gram.program import Program
+from mercer.gram.registers import DoesNotFit
 from mercer.kernels import Kernel
+from mercer.kernels.derivatives import Tape
 from mercer.kernels.symbolic.expression import Expression
-from mercer.points import Points
+from mercer.points import Points, VectorPoints
 
 __all__ = [
-    "block_tiles", "know_norms", "multiple", "multiply", "multiply_across", "normal_product", "pieces", "program",
-    "program_bytes", "program_tiles",
+    "block_tiles", "formula_tiles", "know_norms", "multiple", "multiply", "multiply_across", "normal_product", "pieces",
+    "program", "program_bytes", "program_tiles",
 ]  # fmt: skip
 
 Array: TypeAlias = Any
@@ -32,6 +35,18 @@ def program_tiles(expression: Expression, data: Data, self_pairs: Array | None) 
     `self_pairs` has, for each row of X, the index of the row of Z that is the same point, or −1.
     """
     return _build(program(expression), data, self_pairs)
+
+
+def formula_tiles(formula: Expression, points: VectorPoints) -> Tiles:
+    """Tiles of any formula on all pairs of some dense rows, in float64, whether or not it is a kernel's."""
+    with contextlib.suppress(DoesNotFit):
+        return program_tiles(formula, Data.of(points, points, np.dtype(np.float64)), np.arange(len(points)))
+
+    def evaluate_block(i0: int, i1: int, j0: int, j1: int) -> Array:
+        left = points.rows[i0:i1]
+        return Tape(formula, left, left if (i0, i1) == (j0, j1) else points.rows[j0:j1]).at({})
+
+    return reference.BlockTiles(len(points), len(points), evaluate_block)
 
 
 def program_bytes(expression: Expression, data: Data) -> int:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from itertools import pairwise
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mercer.engine.backend import engine, one_blas_thread
 from mercer.errors import CannotTrace, InvalidInput, message
 from mercer.kernels.base import Kernel
-from mercer.kernels.symbolic.expression import Expression, leaves_of, nodes_of
+from mercer.kernels.symbolic.expression import Expression, constant, leaves_of
+from mercer.kernels.symbolic.functions import cos, sin, where
 from mercer.kernels.symbolic.pairing import ArrayPair, trace
 from mercer.kernels.symbolic.values import evaluate
 from mercer.kernels.symbolic.views import Circle, Columns, LengthScales
@@ -29,10 +28,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-TILE = 384
-"""Most rows and columns of a tile. With 256, two threads were no faster than one: they waited for the interpreter."""
-ASIDE = 5
-"""Arrays of a tile beside one for each node: G and its parts, an adjoint, and a derivative's intermediate results."""
 HOMOGENEOUS = {"sqdist": 2, "dot": 2, "l1": 1, "min_sum": 1, "chi2": 1, "mismatches": 0}
 """The degree of each pairing: if the columns are divided by ℓ, the pairing is divided by ℓ^degree."""
 
@@ -131,7 +126,7 @@ def leaf_adjoints(expression: Expression, values: dict[Expression, Any], G: Any)
     ----------
     expression : Expression
     values : dict
-        The value of each node, as `evaluate` stores them.
+        The value of each node, as `evaluate` stores them. If each node stands for itself, the derivatives are formulas.
     G : array
         The derivative of a scalar function by the entries of K.
 
@@ -142,6 +137,8 @@ def leaf_adjoints(expression: Expression, values: dict[Expression, Any], G: Any)
     >>> _ = evaluate(s**3, lambda leaf: np.array([[2.0]]), kept)
     >>> leaf_adjoints(s**3, kept, np.array([[1.0]]))[s]
     array([[12.]])
+    >>> leaf_adjoints(s**3, {s: s, s**3: s**3}, 1.0)[s]
+    mul(3.0, pow(dot, 2.0))
     """
     adjoints, found = {expression: G}, {}
     for e in reversed(values):  # every node stands after its arguments in `values`
@@ -161,7 +158,7 @@ def leaf_adjoints(expression: Expression, values: dict[Expression, Any], G: Any)
 
 @dataclass(frozen=True, eq=False)
 class ParametricKernel:
-    """The kernel at any parameters θ, and Σᵢⱼ Gᵢⱼ ∂k(xᵢ, xⱼ)/∂log θ for any symmetric G.
+    """The formula of a kernel with symbols for its parameters θ, and its derivatives.
 
     Parameters
     ----------
@@ -179,9 +176,8 @@ class ParametricKernel:
     --------
     >>> from mercer.kernels import Gaussian
     >>> own = ParametricKernel(Gaussian(gamma=0.5), ("gamma",))
-    >>> G = np.array([[0.0, 0.5], [0.5, 0.0]])
-    >>> own.contracted(np.array([0.5]), np.array([[0.0], [1.0]]), lambda rows, columns: G[rows, columns])  # ∂K₀₁/∂log γ
-    array([-0.30326533])
+    >>> own.slopes({"gamma": 0.5})  # ∂k/∂γ
+    {'gamma': neg(mul(exp(mul(-0.5, sqdist)), sqdist))}
     """
 
     kernel: Kernel
@@ -194,58 +190,36 @@ class ParametricKernel:
             given = f"{unknown[0]!r} of {self.kernel!r}"
             do = f"its tunable parameters are {', '.join(known)}" if known else "it has no tunable parameters"
             raise InvalidInput(message("ParametricKernel", given, do))
-        object.__setattr__(self, "_expression", _traced(self.kernel, set(self.names)))
 
-    @property
-    def values(self) -> Floats:
-        """The values of θ in `kernel`."""
-        known = positive_parameters(self.kernel)
-        return np.array([known[name] for name in self.names])
+    @cached_property
+    def expression(self) -> Expression:
+        """The formula."""
+        return _traced(self.kernel, set(self.names))
 
-    def kernel_at(self, theta: Floats) -> Kernel:
-        """The kernel with these values of θ."""
-        given = dict(zip(self.names, map(float, theta), strict=True))
-        return with_parameters(self.kernel, given)
+    @cached_property
+    def _slopes(self) -> dict[Expression, Expression]:
+        """∂k/∂leaf for each parameter, and for each pairing of rows that were moved by parameters."""
+        nodes: dict[Expression, Any] = {}
+        evaluate(self.expression, lambda leaf: leaf, nodes)
+        found = leaf_adjoints(self.expression, dict(zip(nodes, nodes, strict=True)), 1.0)
+        moved = {leaf: leaf.op == "param" or any(map(_has_symbols, leaf.value[1])) for leaf in found}
+        return {leaf: constant(slope) for leaf, slope in found.items() if moved[leaf]}
 
-    def tape(self, X: Floats) -> Tape:
+    def slopes(self, given: dict[str, float]) -> dict[Expression, Expression]:
+        """∂k/∂leaf at these parameters, as formulas without symbols, for each leaf that depends on parameters."""
+
+        def numeric(leaf: Expression) -> Any:
+            if leaf.op == "param":
+                return given[leaf.value]
+            kind, views = leaf.value
+            return Expression(leaf.op, (), (kind, tuple(_numeric(view, given) for view in views)))
+
+        done: dict[Expression, Any] = {}
+        return {leaf: constant(evaluate(slope, numeric, done)) for leaf, slope in self._slopes.items()}
+
+    def tape(self, X: Floats, Z: Floats, given: dict[str, float] | None = None) -> Tape:
         """The sweeps over all pairs of a few rows."""
-        return Tape(self.__dict__["_expression"], X, X)
-
-    def bytes(self, n: int) -> int:
-        """The peak memory of `contracted` for n rows: in each thread's tile the values of all nodes, and few more.
-
-        >>> from mercer.kernels import Gaussian
-        >>> ParametricKernel(Gaussian(gamma=0.5), ("gamma",)).bytes(100) // 100**2 // 8
-        9
-        """
-        nodes = sum(e.op not in ("const", "param") for e in nodes_of(self.__dict__["_expression"]))
-        tiles = -(-n // TILE)
-        threads = min(engine().threads(), tiles * (tiles + 1) // 2)
-        return threads * 8 * (-(-n // max(1, tiles))) ** 2 * (nodes + ASIDE)
-
-    def contracted(self, theta: Floats, X: Floats, G: Callable[[slice, slice], Floats]) -> Floats:
-        """Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂log θ for a symmetric G, an entry for each parameter, by tiles that stay in the cache.
-
-        `G(rows, columns)` gives a block of G on or below the diagonal, and for rows = columns both of its triangles.
-        """
-        given = dict(zip(self.names, map(float, theta), strict=True))
-        expression, n = self.__dict__["_expression"], len(X)
-        cuts = np.linspace(0, n, -(-n // TILE) + 1).astype(int).tolist()
-        edges = [slice(*cut) for cut in pairwise(cuts)]
-
-        def one(pair: tuple[int, int]) -> Floats:
-            i, j = pair
-            rows = X[edges[i]]
-            tape = Tape(expression, rows, rows if i == j else X[edges[j]])
-            tape.at(given)
-            return (1 if i == j else 2) * tape.back(G(edges[i], edges[j]), self.names)
-
-        pairs = [(i, j) for i in range(len(edges)) for j in range(i + 1)]
-        threads = min(engine().threads(), len(pairs))
-        if threads <= 1:
-            return np.asarray(sum(map(one, pairs)), np.float64)
-        with ThreadPoolExecutor(threads) as pool, one_blas_thread():
-            return np.asarray(sum(pool.map(one, pairs)), np.float64)
+        return Tape(self.expression, X, Z, given)
 
 
 def with_parameters(kernel: Kernel, given: dict[str, float], before: str = "") -> Kernel:
@@ -272,9 +246,9 @@ class Tape:
     Pairings that do not depend on the parameters are computed once for all of them.
     """
 
-    def __init__(self, expression: Expression, X: Floats, Z: Floats) -> None:
+    def __init__(self, expression: Expression, X: Floats, Z: Floats, given: dict[str, float] | None = None) -> None:
         self.expression, self.shape = expression, (len(X), len(Z))
-        self.given: dict[str, float] = {}
+        self.given = given or {}
         self.pairs: dict[Any, ArrayPair] = {(): ArrayPair(X, Z)}
         self.values: dict[Expression, Any] = {}
 
@@ -297,20 +271,17 @@ class Tape:
 
     def _pair(self, views: Any) -> ArrayPair:
         if views not in self.pairs:
-            self.pairs[views] = self._pair(views[:-1]).through(self._numeric(views[-1]))
+            self.pairs[views] = self._pair(views[:-1]).through(_numeric(views[-1], self.given))
         return self.pairs[views]
-
-    def _numeric(self, view: Any) -> Any:
-        if isinstance(view, Circle):
-            return Circle(self.given[view.period.value]) if isinstance(view.period, Expression) else view
-        if not isinstance(view, LengthScales):
-            return view
-        return LengthScales(tuple(self.given[s.value] if isinstance(s, Expression) else s for s in view.scales))
 
     def back(self, G: Floats, names: tuple[str, ...]) -> Floats:
         """Σ G ∂K/∂log θ."""
+        return self.gathered(leaf_adjoints(self.expression, self.values, G), names)
+
+    def gathered(self, adjoints: dict[Expression, Any], names: tuple[str, ...]) -> Floats:
+        """Σ G ∂K/∂log θ from the adjoints of the leaves."""
         totals = dict.fromkeys(names, 0.0)
-        for leaf, adjoint in leaf_adjoints(self.expression, self.values, G).items():
+        for leaf, adjoint in adjoints.items():
             if leaf.op == "param":
                 totals[leaf.value] += float(np.sum(adjoint)) * self.given[leaf.value]
             else:
@@ -345,6 +316,15 @@ class Tape:
             totals[name] -= 2 * float(np.sum(G * angle * np.sin(angle)))
 
 
+def _numeric(view: Any, given: dict[str, float]) -> Any:
+    """The view with numbers for its symbols."""
+    if isinstance(view, Circle):
+        return Circle(given[view.period.value]) if isinstance(view.period, Expression) else view
+    if not isinstance(view, LengthScales):
+        return view
+    return LengthScales(tuple(given[s.value] if isinstance(s, Expression) else s for s in view.scales))
+
+
 def _on_circles(leaf: Expression) -> bool:
     views = leaf.value[1]
     return leaf.op == "pairing" and bool(views) and isinstance(views[-1], Circle)
@@ -368,7 +348,9 @@ def _shares(kind: str, op: str, pair: ArrayPair, G: Any) -> Floats:
 
 
 def _summed(part: Any, like: Any) -> Any:
-    """An adjoint, summed over the axes along which its value was broadcast."""
+    """An adjoint, summed over the axes along which its value was broadcast; a formula stays what it is."""
+    if isinstance(like, Expression):
+        return part
     shape = np.shape(like)
     if shape == np.shape(part):
         return part
@@ -384,8 +366,7 @@ def _pow_back(g: Any, v: Any, p: Any, a: Any) -> tuple[Any]:
 
 def _ratio(g: Any, a: Any) -> Any:
     """g/a, and 0 where a = 0: √ has no derivative there, and a distance of 0 does not depend on the parameters."""
-    a = np.asarray(a, np.float64)
-    return g * np.divide(1.0, a, out=np.zeros_like(a), where=a != 0)
+    return where(a > 0, g, 0.0) / where(a > 0, a, 1.0)
 
 
 _BACK: dict[str, Callable[..., tuple[Any, ...]]] = {
@@ -394,17 +375,17 @@ _BACK: dict[str, Callable[..., tuple[Any, ...]]] = {
     "log": lambda g, v, _, a: (g / a,),
     "sqrt": lambda g, v, _, a: (0.5 * _ratio(g, v),),
     "tanh": lambda g, v, _, a: (g * (1 - v**2),),
-    "sin": lambda g, v, _, a: (g * np.cos(a),),
-    "cos": lambda g, v, _, a: (-g * np.sin(a),),
-    "abs": lambda g, v, _, a: (g * np.sign(a),),
+    "sin": lambda g, v, _, a: (g * cos(a),),
+    "cos": lambda g, v, _, a: (-g * sin(a),),
+    "abs": lambda g, v, _, a: (where(a < 0, -g, where(a > 0, g, 0.0)),),
     "add": lambda g, v, _, a, b: (g, g),
     "sub": lambda g, v, _, a, b: (g, -g),
     "mul": lambda g, v, _, a, b: (g * b, g * a),
     "div": lambda g, v, _, a, b: (g / b, -g * v / b),
-    "minimum": lambda g, v, _, a, b: (np.where(a <= b, g, 0.0), np.where(a <= b, 0.0, g)),
-    "maximum": lambda g, v, _, a, b: (np.where(a >= b, g, 0.0), np.where(a >= b, 0.0, g)),
+    "minimum": lambda g, v, _, a, b: (where(a <= b, g, 0.0), where(a <= b, 0.0, g)),
+    "maximum": lambda g, v, _, a, b: (where(a >= b, g, 0.0), where(a >= b, 0.0, g)),
     "less": lambda g, v, _, a, b: (None, None),
     "less_equal": lambda g, v, _, a, b: (None, None),
-    "where": lambda g, v, _, c, a, b: (None, np.where(c, g, 0.0), np.where(c, 0.0, g)),
+    "where": lambda g, v, _, c, a, b: (None, where(c, g, 0.0), where(c, 0.0, g)),
     "pow": _pow_back,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.gram import KernelOperator
+from mercer.gram import tiles as sweep
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
 from mercer.kernels.derivatives import (
-    TILE,
     ParametricKernel,
     Tape,
     positive_parameters,
     tunable_parameters,
     with_parameters,
 )
+from mercer.kernels.symbolic.expression import Expression
 from mercer.points import points_of, vectors_of
 
 __all__ = ["COARSE", "NOISE", "Covariance", "free_parameters"]
@@ -35,6 +36,12 @@ ROWS = 1024
 """The most rows of a block of differences."""
 ENTRIES = 1 << 18
 """Entries of such a block, of which several exist at a time, unless the kernel prefers large blocks."""
+FEW = 384
+"""The most rows of which the sweeps over all pairs are kept."""
+TILE = (128, 2048)
+"""The most rows and columns of a block of derivatives, which stays in the cache."""
+ASIDE = 3
+"""Arrays of a block beside one for each pairing that parameters move: G and its parts, and a derivative."""
 COARSE = 1000
 """From this many rows on, a search begins with some of them: with a quarter and a half evaluations cost a 64th and an
 eighth."""
@@ -113,7 +120,9 @@ class Covariance:
         if not self.names:
             return 0
         if self._rows is not None:
-            return self._parametric.bytes(len(self._rows))
+            (height, width), (n, d) = TILE, self._rows.shape
+            moved = sum(leaf.op != "param" for leaf in self._parametric.slopes(self._given(self.values)))
+            return 8 * ((ASIDE + moved) * min(n, height) * min(n, width) + (1 + moved) * n * d)
         return 8 * 4 * self._step * len(points_of(self.X))
 
     def taken(self, index: NDArray[np.intp]) -> Covariance:
@@ -139,7 +148,7 @@ class Covariance:
         return K
 
     def contracted(self, theta: Floats, G: Callable[[slice, slice], Floats]) -> Floats:
-        """Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂log θ for a symmetric G, whose blocks on and below the diagonal `G(rows, columns)` gives."""
+        """Σᵢⱼ Gᵢⱼ ∂Kᵢⱼ/∂log θ for a symmetric G, whose blocks on and above the diagonal `G(rows, columns)` gives."""
         if not self.names:
             return np.empty(0)
         if self._tape is not None:
@@ -147,7 +156,25 @@ class Covariance:
             every = slice(0, len(points_of(self.X)))
             return self._tape.back(G(every, every), self.names)
         if self._rows is not None:
-            return self._parametric.contracted(theta, self._rows, G)
+            return self._by_formulas(theta, G)
+        return self._by_differences(theta, G)
+
+    def _by_formulas(self, theta: Floats, G: Callable[[slice, slice], Floats]) -> Floats:
+        """By the engine's entries of ∂k/∂leaf for each leaf that depends on θ."""
+        X, given, total = self._rows, self._given(theta), np.zeros(len(self.names))
+        assert X is not None
+        plans = {leaf: sweep.formula_tiles(one, vectors_of(X)) for leaf, one in self._parametric.slopes(given).items()}
+        for rows, columns in _upper_tiles(len(X)):
+            weights, adjoints = G(rows, columns), {}
+            for leaf, plan in plans.items():
+                slopes = np.empty(weights.shape)
+                plan.block(rows.start, rows.stop, columns.start, columns.stop, out=slopes)
+                adjoints[leaf] = _times(leaf, weights, slopes)
+            tape = self._parametric.tape(X[rows], X[columns], given)
+            total += (1 if rows == columns else 2) * tape.gathered(adjoints, self.names)
+        return total
+
+    def _by_differences(self, theta: Floats, G: Callable[[slice, slice], Floats]) -> Floats:
         found, n = np.empty(len(self.names)), len(points_of(self.X))
         step = self._step
         for place in range(len(self.names)):
@@ -159,8 +186,8 @@ class Covariance:
                 own = np.arange(rows.start, rows.stop)
                 change = up.rows(own) - down.rows(own)
                 total += float(np.sum(G(rows, rows) * change[:, rows]))
-                if start:
-                    total += 2 * float(np.sum(G(rows, slice(0, start)) * change[:, :start]))
+                if rows.stop < n:
+                    total += 2 * float(np.sum(G(rows, slice(rows.stop, n)) * change[:, rows.stop :]))
             found[place] = total / (2 * STEP)
         return found
 
@@ -175,11 +202,11 @@ class Covariance:
 
     @cached_property
     def _tape(self) -> Tape | None:
-        """The sweeps over all pairs, if they are one tile, and the rows take no more memory than it."""
+        """The sweeps over all pairs of few rows, which take no more memory than the pairs."""
         rows = self._rows
-        if rows is None or len(rows) > TILE or rows.size > TILE * TILE:
+        if rows is None or len(rows) > FEW or rows.size > FEW * FEW:
             return None
-        return self._parametric.tape(rows)
+        return self._parametric.tape(rows, rows)
 
     @cached_property
     def _parametric(self) -> ParametricKernel:
@@ -192,3 +219,23 @@ class Covariance:
         if points.sparse or not self.kernel.space.vectors or trace_or_none(self.kernel) is None:
             return None
         return np.ascontiguousarray(vectors_of(self.X).dense(), np.float64)
+
+
+def _upper_tiles(n: int) -> Iterator[tuple[slice, slice]]:
+    """Blocks on and above the diagonal of an n × n matrix."""
+    height, width = TILE
+    for first in range(0, n, height):
+        rows = slice(first, min(first + height, n))
+        yield rows, rows
+        for start in range(rows.stop, n, width):
+            yield rows, slice(start, min(start + width, n))
+
+
+def _times(leaf: Expression, G: Floats, slopes: Floats) -> Any:
+    """Σ G ∂K/∂leaf of a block, in the shape of the leaf: one number, one for each row, or one for each pair."""
+    if leaf.op == "pairing":
+        return np.multiply(G, slopes, out=slopes)
+    if leaf.op == "param":
+        return np.einsum("ij,ij->", G, slopes)
+    own = "i" if leaf.op == "self_x" else "j"
+    return np.einsum(f"ij,ij->{own}", G, slopes)

@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from mercer.engine.backend import one_blas_thread
 from mercer.errors import InvalidInput
-from mercer.factorizations.cholesky import CholeskyFactor, lower_block
+from mercer.factorizations.cholesky import CholeskyFactor, upper_block
 from mercer.factorizations.pivoted_cholesky import pivoted_cholesky
 from mercer.operators import Dense
 from mercer.points import sample_rows
@@ -188,13 +188,14 @@ class LaplaceLikelihood:
             inverse = factor.inverted()
         # Σ = W^(−½)(I − B⁻¹)W^(−½), so that s needs no division by W.
         s = -0.5 * (1 - np.diagonal(inverse)) * (1 - 2 * p)
-        q = s - root * blas.dsymv(1.0, inverse, root * (K @ s), lower=1)  # LAPACK has one triangle only
+        q = s - root * blas.dsymv(1.0, inverse.T, root * (K @ s), lower=1)  # LAPACK has one triangle only
 
         def weights(rows: slice, columns: slice) -> Floats:
             pulls = np.outer(a[rows], a[columns] + q[columns]) + np.outer(q[rows], a[columns])
-            return 0.5 * (pulls - root[rows, None] * lower_block(inverse, rows, columns) * root[columns])
+            return 0.5 * (pulls - root[rows, None] * upper_block(inverse, rows, columns) * root[columns])
 
-        slopes = self.covariance.contracted(theta[: len(self.covariance.names)], weights)
+        with one_blas_thread():
+            slopes = self.covariance.contracted(theta[: len(self.covariance.names)], weights)
         if not self.noise:
             return slopes
         return np.append(slopes, theta[-1] * (a @ (0.5 * a + q) - 0.5 * root**2 @ np.diagonal(inverse)))

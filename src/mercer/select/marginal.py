@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import blas
 
 from mercer.engine.backend import one_blas_thread, spare_threads
 from mercer.errors import InvalidInput, NotAKernel, message
 from mercer.events import StageDone, emit
-from mercer.factorizations.cholesky import CholeskyFactor, lower_block
+from mercer.factorizations.cholesky import CholeskyFactor, upper_block
 from mercer.gram import KernelOperator
 from mercer.gram.remainder import require_values
 from mercer.kernels import Kernel, Scaled, as_kernel
@@ -320,22 +322,11 @@ class ExactLikelihood:
         value = -0.5 * (float(np.sum(self.Y * A)) + targets * (factor.log_determinant + n * LOG_TWO_PI))
         if not gradient:
             return value, np.empty(0)
-        with one_blas_thread(inverting):
-            inverse = factor.inverted()
-        return value, self._slopes(own, noise, A, inverse)
-
-    def _slopes(self, own: Floats, noise: float, A: Floats, inverse: Floats) -> Floats:
-        """½ tr((AAᵀ − targets · C⁻¹) ∂C/∂θⱼ); of C⁻¹ the lower triangle is read."""
-        targets = A.shape[1]
-
-        def weights(rows: slice, columns: slice) -> Floats:
-            return 0.5 * (A[rows] @ A[columns].T - targets * lower_block(inverse, rows, columns))
-
-        slopes = self.covariance.contracted(own, weights)
-        if not self.noise:
-            return slopes
-        trace = 0.5 * float(np.sum(A * A) - targets * np.trace(inverse))
-        return np.append(slopes, noise * trace)
+        with one_blas_thread(inverting):  # ½ (AAᵀ − targets · C⁻¹), in the memory of the factor
+            G = blas.dsyrk(0.5, A, beta=-0.5 * targets, c=factor.inverted().T, lower=1, overwrite_c=1).T
+        with one_blas_thread():
+            slopes = self.covariance.contracted(own, partial(upper_block, G))
+        return value, np.append(slopes, noise * np.trace(G)) if self.noise else slopes
 
 
 # ---- checks and preparation of the input ----------------------------------------------------------------------------
