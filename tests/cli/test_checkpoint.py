@@ -95,3 +95,17 @@ def test_an_input_is_no_place_for_a_checkpoint(given, table):
     assert refused.exit_code == 2
     assert "--checkpoint: " in refused.output
     assert table.read_bytes() == before
+
+
+@pytest.mark.parametrize("end", ["part", "before", "lock"])
+def test_files_beside_a_checkpoint_are_neither_inputs_nor_outputs(given, table, end):
+    """They are deleted when all is done."""
+    kept = table.with_name("run")
+    other = table.rename(f"{kept}.{end}")
+    refused = mercer("fit", other, *given[2:], "--checkpoint", kept)
+    assert refused.exit_code == 2
+    assert f"run.{end} is also the file" in refused.output
+    assert other.exists()
+    refused = mercer(*given, "--checkpoint", kept, "--out", other.rename(table).with_name(f"run.{end}"))
+    assert refused.exit_code == 2
+    assert f"run.{end} is also the file" in refused.output

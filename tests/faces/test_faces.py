@@ -405,3 +405,40 @@ def test_matrices_beyond_float64_are_theirs(monkeypatch):
                         their_pairwise.rbf_kernel(X, gamma=1e308)
         finally:
             accelerate.uninstall()
+
+
+def test_a_machine_without_a_margin_is_left_to_scikit_learn():
+    """ρ is 0 there: decisions would be rounding over rounding."""
+    rows, target = X[:, :1], LABELS % 2
+    with pytest.warns(DelegatedWarning, match="finds no margin"):
+        ours = faces.NuSVC(nu=0.05, kernel="linear").fit(rows, target)
+    theirs = svm.NuSVC(nu=0.05, kernel="linear").fit(rows, target)
+    # Its coefficients are 10⁷, so that the decisions have nine digits.
+    np.testing.assert_allclose(ours.dual_coef_, theirs.dual_coef_)
+    np.testing.assert_array_equal(ours.predict(rows), theirs.predict(rows))
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "solver"), [(210, 3, "auto"), (210, 12, "auto"), (60, 2, "arpack"), (60, 2, "randomized")]
+)
+def test_generators_go_on_as_after_scikit_learn(n, k, solver):
+    rows, after = np.random.default_rng(0).normal(size=(n, 3)), []
+    for module in (decomposition, faces):
+        generator = np.random.RandomState(5)
+        module.KernelPCA(k, kernel="rbf", eigen_solver=solver, random_state=generator).fit(rows)
+        after.append(generator.uniform())
+    assert after[0] == after[1]
+
+
+def test_what_their_components_refuse_is_refused():
+    with pytest.raises(TypeError, match="dense data is required"):
+        faces.KernelPCA(2, kernel="precomputed").fit(sp.csr_array(X @ X.T))
+    model = faces.KernelPCA(2, kernel="poly").fit(X)
+    with pytest.raises(ValueError, match="infinity"), np.errstate(all="ignore"), pytest.warns(DelegatedWarning):
+        model.transform(np.full((1, 2), 1e160))
+
+
+def test_no_rows_have_no_labels_of_a_kernel_that_is_a_function():
+    for module in (svm, faces):
+        model = module.SVC(kernel=lambda a, b: a @ b.T).fit(X, LABELS)
+        assert model.predict(np.empty((0, 2))).shape == (0,)

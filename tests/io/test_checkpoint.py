@@ -326,7 +326,10 @@ def test_other_threads_are_refused_with_how_to_go_on(path, monkeypatch):
     killed(path)
     now = identity.environment()
     monkeypatch.setattr("mercer.io.checkpoints.environment", lambda: now | {"threads": "64"})
-    with pytest.raises(InvalidInput, match=f"set OMP_NUM_THREADS={now['threads']} to go on"), mercer.checkpoint(path):
+    with (
+        pytest.raises(InvalidInput, match=f"set OMP_NUM_THREADS={now['threads']} without --threads"),
+        mercer.checkpoint(path),
+    ):
         fit()
 
 
@@ -552,3 +555,22 @@ def test_a_clock_that_jumps_changes_nothing(path, monkeypatch, whole):
     monkeypatch.setattr(time, "time", lambda: np.random.default_rng().uniform(-1e9, 1e9))
     killed(path, 5)
     assert resumed(path)[0] == whole[0]
+
+
+@pytest.mark.parametrize("end", ["part", "before", "lock"])
+def test_a_file_of_another_kind_beside_it_is_not_lost(path, end):
+    other = path.with_name(f"{path.name}.{end}")
+    other.write_bytes(b"merchandise")
+    with (
+        pytest.raises(InvalidInput, match=rf"{end} exists and is not of a checkpoint: it would be lost"),
+        mercer.checkpoint(path),
+    ):
+        pytest.fail("the block began")
+    assert other.read_bytes() == b"merchandise"
+
+
+def test_a_part_that_a_kill_left_is_replaced(path):
+    path.with_name(f"{path.name}.part").write_bytes(b"mercer-ch")
+    with mercer.checkpoint(path, every=0):
+        fit()
+    assert not list(path.parent.iterdir())

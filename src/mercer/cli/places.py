@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mercer.errors import InvalidInput, message
+from mercer.io.checkpoint_file import kept_beside
 from mercer.io.models import is_model_file
 from mercer.io.outputs import check_output
 
@@ -37,8 +38,12 @@ def check_scores_place(resume: Path | None, others: Iterable[Path | None]) -> No
 
 
 def check_checkpoint_place(checkpoint: Path, others: Iterable[Path | None]) -> None:
-    """Raise InvalidInput if a checkpoint must not be kept here. It checks an existing file itself."""
-    check_output("--checkpoint", checkpoint, given_paths(others), "a checkpoint", lambda _: True)
+    """Raise InvalidInput if a checkpoint, or a file that it has beside it, must not be kept here.
+
+    It checks existing files itself.
+    """
+    for one in (checkpoint, *kept_beside(checkpoint)):
+        check_output("--checkpoint", one, given_paths(others), "a checkpoint", lambda _: True)
 
 
 def given_paths(paths: Iterable[Path | None]) -> list[Path]:

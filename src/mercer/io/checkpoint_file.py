@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from mercer.errors import InvalidInput, message
 from mercer.io.outputs import permissions
 
-__all__ = ["Contents", "Damaged", "alone", "former", "latest", "remove", "to_delete", "write"]
+__all__ = [
+    "Contents", "Damaged", "alone", "former", "kept_beside", "latest", "remove", "require_own", "to_delete", "write",
+]  # fmt: skip
 
 MAGIC = b"mercer-checkpoint-1\n"
 DIGEST, PIECE = 32, 1 << 22
@@ -59,6 +61,31 @@ def to_delete(path: Path) -> str:
 
 def _beside(path: Path) -> Path:
     return path.with_name(path.name + ".part")
+
+
+def _lock(path: Path) -> Path:
+    return path.with_name(path.name + ".lock")
+
+
+def kept_beside(path: Path) -> tuple[Path, ...]:
+    """The files that a checkpoint has beside it for a while: they are replaced, and deleted at the end."""
+    return _beside(path), former(path), _lock(path)
+
+
+def require_own(path: Path) -> None:
+    """Raise InvalidInput if a file beside this checkpoint has the name of one of its own, but is not: it would be lost.
+
+    A part that a kill has left may be of any length, and a lock is empty.
+    """
+    for one in kept_beside(path):
+        head = b""
+        with suppress(OSError):  # what cannot be read is told of where it is written
+            if one.is_file() and not one.is_symlink():
+                with one.open("rb") as file:
+                    head = file.read(len(MAGIC))
+        if not MAGIC.startswith(head) or (head and one == _lock(path)):
+            given = f"{one.name} exists and is not of a checkpoint: it would be lost"
+            raise InvalidInput(message("checkpoint", given, "name another file, or move that one"))
 
 
 def write(path: Path, contents: Contents, *, keeps: bool = True) -> None:
@@ -231,7 +258,7 @@ def alone(path: Path) -> Iterator[None]:
     InvalidInput
         If another run holds it, in this process or another one.
     """
-    name = path.with_name(path.name + ".lock")
+    name = _lock(path)
     handle = _locked(name)
     try:
         yield

@@ -98,6 +98,7 @@ def checkpoint(path: str | os.PathLike[str], *, every: float | str = "5min") -> 
     """
     own = _Checkpoint(Path(os.path.realpath(path)), seconds_of(every))
     check_output(WHO, own.path, (), "a checkpoint", lambda _: True)
+    checkpoint_file.require_own(own.path)
     with checkpoint_file.alone(own.path):
         own.read()
         try:
@@ -291,7 +292,8 @@ class _Checkpoint:
         before, now = self.read_environment, self.environment or {}
         if told := differences(before, now):
             same = before | {"threads": ""} == now | {"threads": ""}
-            do = f"set OMP_NUM_THREADS={before.get('threads')} to go on, " if same else ""
+            threads = before.get("threads")
+            do = f"set OMP_NUM_THREADS={threads} without --threads to go on, " if same else ""
             self._refuse(f"is of other versions or settings: {told}", do)
 
     def _contents(self) -> Contents:

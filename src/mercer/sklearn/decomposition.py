@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 from sklearn import decomposition
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from mercer import estimators
 from mercer.errors import InvalidInput, message
+from mercer.gram import KernelOperator
 from mercer.kernels import Precomputed
 from mercer.sklearn.faces import REFUSALS, Face, precision, quietly
 
@@ -17,6 +19,8 @@ __all__ = ["KernelPCA"]
 
 TOLERANCE = 1e-6
 """scikit-learn's tol=0 is ARPACK's, all digits; this leaves eigenvalues twice as many."""
+FEW, OVERSAMPLES = 200, 10
+"""Rows up to which scikit-learn's "auto" is "dense", and columns that its randomised solver draws beyond k."""
 NEGATIVE = 1e-9
 """The share by which the sum of the positive eigenvalues may exceed the trace, as rounding."""
 
@@ -53,6 +57,8 @@ class KernelPCA(Face, decomposition.KernelPCA):
 
     def _fit_transform_in_place(self, K: Any) -> None:
         stored = isinstance(K, np.ndarray)
+        if not (stored or isinstance(K, KernelOperator)):  # a sparse matrix, which is refused
+            return super()._fit_transform_in_place(K)
         kernel, rows = (Precomputed(), K) if stored else (K.kernel, K.X)
         if stored and not np.allclose(K, K.T):  # the lower triangle is what LAPACK reads there
             lower = np.tril(self._centerer.fit(K).transform(K))
@@ -74,8 +80,18 @@ class KernelPCA(Face, decomposition.KernelPCA):
             self._delegated(why)
             super()._fit_transform_in_place(K if stored else K.toarray().astype(precision(rows), copy=False))
         else:
+            self._draw_as_theirs(n, k)
             k = len(pca.eigenvalues_) if self.remove_zero_eig or self.n_components is None else k
             self._take(pca, n, k, precision(rows))
+
+    def _draw_as_theirs(self, n: int, k: int) -> None:
+        """Draw what scikit-learn's solvers draw, and forget it: others may go on with the same generator."""
+        auto = "arpack" if n > FEW and k < 10 else "dense"
+        solver, generator = self.eigen_solver, check_random_state(self.random_state)
+        if (auto if solver == "auto" else solver) == "arpack":
+            generator.uniform(-1, 1, size=n)
+        elif solver == "randomized":
+            generator.normal(size=(n, k + OVERSAMPLES))
 
     def _take(self, pca: estimators.KernelPCA, n: int, k: int, dtype: Any) -> None:
         """scikit-learn's attributes, for k components."""
@@ -111,6 +127,7 @@ class KernelPCA(Face, decomposition.KernelPCA):
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", reset=False)
         K = self._get_kernel(X, self.X_fit_)
+        K = check_array(K) if isinstance(K, np.ndarray) else K
         scales = np.sqrt(self.eigenvalues_)
         alphas = np.divide(self.eigenvectors_, scales, out=np.zeros_like(self.eigenvectors_), where=scales > 0)
         return np.asarray(K @ alphas - self._centerer.K_fit_rows_ @ alphas, precision(X, alphas))

@@ -76,6 +76,7 @@ class Machine(Face, BaseLibSVM):
             # Numbers of classes as integers, and no weights of 1, need fewer checks.
             target = y.astype(np.intp) if self._by_class else y
             quietly(machine.fit, X, target, weights if len(sample_weight) else None)
+            self._require_margin(machine)
         except REFUSALS as error:
             self._refuse_as_libsvm(error)
             self._delegated(str(error))
@@ -101,6 +102,11 @@ class Machine(Face, BaseLibSVM):
             raise ValueError(f"{INFEASIBLE}: {error}") from error
         if "finite" in str(error):
             raise ValueError(NOT_FINITE) from error
+
+    def _require_margin(self, machine: SupportVectorMachine) -> None:
+        """Raise InvalidInput where ours divides by a margin that is only rounding, and LIBSVM by another."""
+        if why := next((one for one in machine.report_.warnings if "finds no margin" in one), None):
+            raise InvalidInput(why)
 
     def _made(self) -> SupportVectorMachine:
         """Our machine with the same parameters."""
@@ -153,6 +159,8 @@ class Machine(Face, BaseLibSVM):
 
     def _decided(self, X: Any) -> tuple[np.ndarray, bool]:
         """The decisions, and whether they are ours."""
+        if not X.shape[0]:  # of a kernel that is a function; others refuse no rows
+            return np.empty((0, len(self._intercept_))), True
         try:
             machine = self._machine()
             return np.asarray(machine._products(X) + machine.intercept_), True

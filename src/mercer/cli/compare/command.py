@@ -88,10 +88,10 @@ def _cells(row: Row, calibrated: bool) -> list[str]:
 
 
 def _kernels(board: Leaderboard) -> list[str]:
-    """The kernels that the folds chose, once for all methods that share the choice."""
+    """The kernels that the folds chose, for the best of the methods that choose."""
     shared = next((row for row in board.rows if row.kernels and row.candidate.kernel is None), None)
     if shared is None:
         return []
     named = [f"{kernel} {count}" for kernel, count in list(shared.kernels.items())[:4]]
     more = f" and {len(shared.kernels) - 4} more" if len(shared.kernels) > 4 else ""
-    return [f"the kernels that the folds chose, and how often: {'; '.join(named)}{more}"]
+    return [f"the kernels that the folds chose for {shared.candidate.name}, and how often: {'; '.join(named)}{more}"]

@@ -125,20 +125,30 @@ def leaderboard(found: list[Trials], rows: int, folds: int, repeats: int, task: 
 
 def _row(one: Trials, best: Trials, ratio: float, floor_of: tuple[float, float] | None) -> Row:
     score = _score(one.scores, ratio, floor_of)
-    behind = None if one is best else _difference(best.scores, one.scores, ratio)
+    behind = None if one is best else _difference(best.scores, one.scores, ratio, floor_of)
     brier = None if one.briers is None else float(one.briers.mean())
     error = None if one.bins is None else calibration_error(one.bins)
     kernels = dict(Counter(one.kernels).most_common())
     return Row(one.candidate, one.scores, score, behind, one.fit_seconds, one.predict_seconds, brier, error, kernels)
 
 
-def _difference(best: NDArray[np.float64], scores: NDArray[np.float64], ratio: float) -> Interval:
+def _difference(
+    best: NDArray[np.float64], scores: NDArray[np.float64], ratio: float, floor_of: tuple[float, float] | None
+) -> Interval:
     """The interval of the differences, in which what is only the rounding of their sums is 0.
 
-    >>> _difference(np.array([0.1, 0.2, 0.3, 0.7]), np.array([0.2, 0.7, 0.1, 0.3]), 0.0).mean
+    Of accuracies at least as many rows differ as the scores say. As if one row more had differed (Agresti and Min):
+    folds with the same difference have no variance.
+
+    >>> _difference(np.array([0.1, 0.2, 0.3, 0.7]), np.array([0.2, 0.7, 0.1, 0.3]), 0.0, None).mean
     0.0
     """
-    found = corrected_interval(best - scores, ratio)
+    change, floor = best - scores, 0.0
+    if floor_of is not None:
+        rows, test = floor_of
+        differ, mean = (float(np.abs(change).mean()) * rows + 1) / (rows + 2), float(change.mean()) * rows / (rows + 2)
+        floor = (differ - mean**2) / test
+    found = corrected_interval(change, ratio, floor)
     rounding = 4 * np.finfo(float).eps * float(np.maximum(np.abs(best), np.abs(scores)).max())
     mean, low, high = (0.0 if abs(one) <= rounding else one for one in (found.mean, found.low, found.high))
     return Interval(mean, low, high)
@@ -160,11 +170,15 @@ def _advice(table: list[Row], metric: str) -> str:
     """A sentence of advice: the best candidate, and simpler or faster ones that are not measurably worse."""
     best = next(row for row in table if row.candidate.method != GUESSING)
     guessing = next(row for row in table if row.candidate.method == GUESSING)
-    if _as_good(guessing) or guessing.score.mean >= best.score.mean:
-        return "no method is measurably better than guessing: the columns say little about the target"
+    if guessing.score.mean >= best.score.mean:
+        return "no method is better than guessing: the columns say little about the target"
+    if _as_good(guessing):
+        told = f"{best.candidate.name} ({ratio(best.score.mean)}) is not measurably better than guessing"
+        told += f" ({ratio(guessing.score.mean)})"
+        return f"{told}: the columns say little about the target, or there are too few rows or repeats to tell"
     said = f"take {best.candidate.name}: {metric} {best.score}"
     line = next((row for row in table if row.candidate.kernel == LINEAR), None)
-    if best is line:
+    if best is line or set(best.kernels) == {"Linear()"}:
         return f"{said}; no kernel does better than a linear model"
     if line is not None and _as_good(line):
         return f"{said}; but a linear model ({ratio(line.score.mean)}) is not measurably worse, and simpler"

@@ -121,7 +121,9 @@ def _ledger(data: TrainingTable, tried: list[Candidate], splits: Any, resume: An
     X = data.frame.iloc[:, np.flatnonzero(numbers)].to_numpy(np.float64)
     others = [values.astype(str).tolist() for _, values in data.frame.iloc[:, np.flatnonzero(~numbers)].items()]
     names = data.frame.columns.tolist()
-    key = fingerprint(__version__, names, numbers, X, others, data.y, data.task, [test for _, test in splits], seed)
+    rows = names, numbers, X, others, data.y, data.task
+    read = sorted(data.texts), sorted(data.table.marks.items()), sorted(map(repr, data.encoder.get_params().items()))
+    key = fingerprint(__version__, *rows, *read, [test for _, test in splits], seed)
     return Ledger(resume, key, "compare")
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from mercer.errors import InvalidInput, message
 
@@ -56,10 +58,13 @@ class Ledger:
     def _read(self, path: Path) -> None:
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
-            key, found = kept["search"], kept["found"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            key, found, digest = kept["search"], kept["found"], kept["digest"]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             given = f"resume={str(path)!r} is not the file of a search ({type(error).__name__})"
             raise InvalidInput(message(self.who, given, "name another file, or delete it")) from error
+        if digest != _digest(found):
+            given = f"resume={str(path)!r} was changed since it was written: its checksum does not fit"
+            raise InvalidInput(message(self.who, given, "name another file, or delete it"))
         if key != self.key:
             given = f"resume={str(path)!r} is of other data, weights, folds, candidates or settings, or another version"
             raise InvalidInput(message(self.who, given, "name another file, or delete it"))
@@ -80,9 +85,11 @@ class Ledger:
         """Write the file, if there is one, as a whole."""
         if self.path is None:
             return
-        beside = self.path.with_name(self.path.name + ".part")
+        # A name that no file of the user has.
+        beside = self.path.with_name(f".{self.path.name[:100]}.{uuid4().hex}.part")
+        kept = {"search": self.key, "digest": _digest(self.found), "found": self.found}
         try:
-            beside.write_text(json.dumps({"search": self.key, "found": self.found}), encoding="utf-8")
+            beside.write_text(json.dumps(kept), encoding="utf-8")
             os.replace(beside, self.path)
         except OSError as error:
             given = f"resume={str(self.path)!r} cannot be written ({error.strerror})"
@@ -90,3 +97,7 @@ class Ledger:
         finally:
             with suppress(OSError):
                 beside.unlink()
+
+
+def _digest(found: Any) -> str:
+    return hashlib.blake2b(json.dumps(found).encode(), digest_size=16).hexdigest()
