@@ -2,6 +2,8 @@
 
 import functools
 import os
+import pickle
+import shlex
 import subprocess
 import sys
 from unittest import mock
@@ -161,32 +163,101 @@ def test_errors_of_arguments_without_a_size_are_scikit_learns(installed, monkeyp
     assert ours == list(errors())
 
 
-def run(folder, script, *options):
+def test_what_is_made_for_our_classes_takes_scikit_learns_models(installed):
+    @functools.singledispatch
+    def name(model):
+        return "another"
+
+    name.register(sklearn.base.BaseEstimator, lambda model: "any")
+    name.register(sklearn.svm.SVC, lambda model: "SVC")
+    derived = type("Derived", (sklearn.svm.SVC,), {})
+    loaded = pickle.loads(pickle.dumps(sklearn.svm.SVC()))
+    for _ in range(2):  # `ABCMeta` keeps its answers
+        assert isinstance(loaded, sklearn.svm.SVC)
+        assert issubclass(type(loaded), sklearn.svm.SVC)
+        assert not issubclass(type(loaded), derived | sklearn.svm.NuSVC)
+        assert not issubclass(int, sklearn.svm.SVC | TheirSVC)
+    models = (loaded, sklearn.svm.SVC(), derived(), sklearn.svm.NuSVC(), 3)
+    assert [name(model) for model in models] == ["SVC", "SVC", "SVC", "any", "another"]
+
+
+def run(folder, script, *options, arguments=("--its-own",), code=0, redirect=None):
     (folder / "script.py").write_text(script)
-    command = [sys.executable, "-m", "mercer.accelerate", *options, "script.py", "--its-own"]
-    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
+    command = [sys.executable, "-m", "mercer.accelerate", *options, "script.py", *arguments]
+    if redirect:
+        command = f"{shlex.join(command)} {redirect}"
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, shell=bool(redirect))
+    assert done.returncode == code, done.stderr
+    return done
+
+
+ITSELF = """
+import os, sys, __main__
+os.chdir('/')
+print(__file__, __main__.__file__, sys.argv, __name__)
+print(__loader__.get_filename() == __file__, __builtins__.open is open)
+"""
 
 
 def test_a_script_finds_itself_as_in_python(tmp_path):
-    script = "import os, sys, __main__\nos.chdir('/')\nprint(__file__, __main__.__file__, sys.argv, __name__)\n"
     path = tmp_path.resolve() / "script.py"
-    assert run(tmp_path, script).stdout == f"{path} {path} ['script.py', '--its-own'] __main__\n"
+    said = f"{path} {path} ['script.py', '--', '--its-own'] __main__\nTrue True\n"
+    assert run(tmp_path, ITSELF, arguments=("--", "--its-own")).stdout == said
+
+
+@pytest.mark.parametrize("safe", [(), ("-P",)])
+def test_modules_are_searched_where_python_searches(tmp_path, safe):
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "colorsys.py").write_text("print('not this')")
+    (tmp_path / "script.py").write_text("import sys, colorsys\nprint(sys.path)")
+    ours, theirs = (
+        subprocess.run([sys.executable, *safe, *how, "../script.py"], capture_output=True, text=True, cwd=here)
+        for how in (("-m", "mercer.accelerate"), ())
+    )
+    assert ours.stdout == theirs.stdout != ""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device")
+@pytest.mark.parametrize("redirect", ["2>&-", "2>/dev/full"])
+def test_the_exit_code_is_the_scripts_where_the_summary_cannot_be_written(tmp_path, redirect):
+    run(tmp_path, "import sys\nsys.exit(3)", redirect=redirect, code=3)
+
+
+LATE = """
+import atexit, threading, time
+from sklearn.svm import SVC, SVR
+def late(kind):
+    time.sleep(0.1)
+    kind().fit([[0.0], [1.0]], [0, 1])
+atexit.register(late, SVR)
+threading.Thread(target=late, args=[SVC]).start()
+raise ValueError("of the script")
+"""
+
+
+def test_what_ends_after_the_script_is_counted(tmp_path):
+    said = run(tmp_path, LATE, "--strict", code=1).stderr.partition("ValueError: of the script\n")[2]
+    assert {line.split()[0] for line in said.splitlines()[1:]} == {"SVC.fit", "SVR.fit"}
 
 
 FORKS = """
-import os, sys
+import multiprocessing, os, sys
+import mercer.accelerate
 from sklearn.svm import SVC
+mercer.accelerate.install(strict=True)
 child = os.fork()
 if not child:
     SVC().fit([[0.0], [1.0]], [0, 1])
     sys.exit()
 os.waitpid(child, 0)
 SVC().fit([[0.0], [1.0]], [0, 1])
+multiprocessing.get_context("fork").Process(target=SVC().fit, args=([[0.0], [1.0]], [0, 1])).start()
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
 def test_a_forked_process_leaves_the_counts_and_the_summary_to_its_parent(tmp_path):
-    said = run(tmp_path, FORKS, "--strict").stderr
+    said = run(tmp_path, FORKS).stderr
     assert said.count("mercer.accelerate:") == 1
-    assert [line.split()[:3] for line in said.splitlines()[1:]] == [["SVC.fit", "2", "×"]]
+    assert [line.split()[:3] for line in said.splitlines()[1:]] == [["SVC.fit", "3", "×"]]

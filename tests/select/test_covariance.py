@@ -18,6 +18,7 @@ from mercer.kernels import (
     Polynomial,
     RationalQuadratic,
     Sigmoid,
+    Subsequence,
 )
 from mercer.select import covariance as covariances
 from mercer.select.covariance import Covariance
@@ -71,6 +72,19 @@ def test_every_parameter_against_differences(kernel, way):
         up, down = own.values * np.exp(step), own.values * np.exp(-step)
         difference = np.sum(G * (own.kernel_at(up)(X) - own.kernel_at(down)(X))) / 2e-5
         assert found == pytest.approx(difference, rel=1e-6, abs=1e-8), own.names[i]
+
+
+@pytest.mark.parametrize("rows", [5, 1024])
+def test_kernels_without_a_formula_have_differences(rows, monkeypatch):
+    """Of few rows at a time, the last with two."""
+    monkeypatch.setattr(covariances, "ROWS", rows)
+    words = ["abca", "bca", "cabb", "aab", "bb", "acbc", "ab", "cc", "abcb", "ca", "bcab", "cbc"]
+    own = Covariance.of("test", Subsequence(length=2, decay=0.5), words)
+    G = np.random.default_rng(0).normal(size=(12, 12))
+    G += G.T
+    up, down = (own.kernel_at(own.values * np.exp(step))(words) for step in (1e-4, -1e-4))
+    found = own.contracted(own.values, lambda rows, columns: G[rows, columns])
+    np.testing.assert_allclose(found, [np.sum(G * (up - down)) / 2e-4], rtol=1e-6)
 
 
 def test_blocks_on_and_above_the_diagonal_are_asked_for_once(way):

@@ -24,11 +24,13 @@ def data():
 def test_is_the_log_density_of_the_normal_law(data):
     X, y = data
     kernel = 2.0 * Gaussian(0.05) + 0.3
-    value, _ = log_marginal_likelihood(kernel, X, y, 0.2)
+    value, slopes = log_marginal_likelihood(kernel, X, y, 0.2)
     law = multivariate_normal(np.zeros(90), kernel(X) + 0.2 * np.eye(90))
     assert value == pytest.approx(law.logpdf(y), rel=1e-10)
-    both, _ = log_marginal_likelihood(kernel, X, np.column_stack([y, -2 * y]), 0.2)
+    both, sums = log_marginal_likelihood(kernel, X, np.column_stack([y, -2 * y]), 0.2)
     assert both == pytest.approx(law.logpdf(y) + law.logpdf(-2 * y), rel=1e-10)
+    _, others = log_marginal_likelihood(kernel, X, -2 * y, 0.2)
+    assert sums == pytest.approx({name: slopes[name] + others[name] for name in slopes}, rel=1e-9)
 
 
 @pytest.mark.parametrize("n", [30, 400])

@@ -7,11 +7,13 @@ import json
 import os
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Call", "begin", "counts", "note", "strict", "summary"]
+__all__ = ["Call", "at_end", "begin", "counts", "note", "strict", "summary"]
 
 VARIABLE = "MERCER_ACCELERATE"
 """The process that counts, 1 if nothing may be left to scikit-learn, and the file to which its workers write."""
@@ -26,21 +28,32 @@ class Call(NamedTuple):
 
 
 _calls: list[Call] = []
+_end = ExitStack()
+atexit.register(_end.close)  # before joblib is imported, so after its hooks, which wait for processes that were forked
+
+
+def at_end(do: Callable[[], object]) -> None:
+    """Do this at the end of this process, after the script's threads and hooks; not in processes that it has forked."""
+    owner = os.getpid()
+    _end.callback(lambda: os.getpid() == owner and do())
 
 
 def begin(strict: bool) -> None:
     """Count from here on."""
     _calls.clear()
+    file = _file(os.getpid())
+    file.write_text("", encoding="utf-8")
+    os.environ[VARIABLE] = f"{os.getpid()}:{int(strict)}:{file}"
+
+
+@cache
+def _file(owner: int) -> Path:
+    """The file of this process, one for all that call `begin`, since the summary at its end reads it."""
     handle, path = tempfile.mkstemp(prefix="mercer-", suffix=".jsonl")
     os.close(handle)
-    atexit.register(_forget, os.getpid(), Path(path))
-    os.environ[VARIABLE] = f"{os.getpid()}:{int(strict)}:{path}"
-
-
-def _forget(owner: int, path: Path) -> None:
-    """Delete the file at the end of the process that made it. Forked processes have been told to do it, too."""
-    if os.getpid() == owner:
-        path.unlink(missing_ok=True)
+    file = Path(path)
+    at_end(lambda: file.unlink(missing_ok=True))
+    return file
 
 
 def _setting() -> tuple[int, bool, str]:

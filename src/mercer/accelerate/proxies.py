@@ -41,9 +41,10 @@ HOOKS = ("__getattribute__", "__getattr__", "__setattr__", "__sklearn_tags__")
 class Meta(ABCMeta):
     """The kind of the proxies of classes, and of the classes that users derive from them."""
 
-    def __instancecheck__(cls, thing: Any) -> bool:
-        """Models that scikit-learn itself has made are of the proxy's class, too."""
-        return type.__instancecheck__(cls, thing) or (original(cls) is not cls and isinstance(thing, original(cls)))
+    def __subclasscheck__(cls, kind: type) -> bool:
+        """Models that scikit-learn itself has made are of the proxy's class, too: `isinstance` asks this."""
+        theirs = original(cls)  # whose own check would ask its subclasses, and so this one
+        return (theirs is not cls and type.__subclasscheck__(theirs, kind)) or super().__subclasscheck__(kind)
 
 
 class Function:
