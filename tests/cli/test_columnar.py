@@ -66,6 +66,38 @@ def test_predictions_stream_and_are_those_of_text(folder, monkeypatch):
     assert list(pd.read_parquet(folder / "c.parquet").columns) == ["kind", "P(cheap)", "P(dear)"]
 
 
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+@pytest.mark.parametrize("ids", [[2**53 + 1 + 2 * k for k in range(80)], [k % 7 for k in range(80)]])
+@pytest.mark.parametrize("gone", [[3], [40], list(range(25))])
+def test_kept_integers_stay_such_beside_missing_ones(folder, tmp_path, monkeypatch, ending, ids, gone):
+    frame = pd.read_parquet(folder / "houses.parquet").assign(id=pd.Series(ids, dtype="Int64"))
+    frame.loc[gone, "id"] = pd.NA
+    frame["kept"] = frame["town"].where(frame["id"].notna()).astype("category")
+    (frame.to_parquet if ending == "parquet" else frame.to_feather)(tmp_path / f"n.{ending}")
+    given = ("predict", folder / "csv.mercer", tmp_path / f"n.{ending}", "--keep", "id,kept", "--out")
+    assert mercer(*given, tmp_path / "whole.tsv").exit_code == 0
+    monkeypatch.setattr(predicting, "CHUNK", 25)
+    for out in ("o.csv", "o.parquet"):
+        done = mercer(*given, tmp_path / out)
+        assert done.exit_code == 0, done.output
+    wanted = ["" if k in gone else str(one) for k, one in enumerate(ids)]
+    for out, mark in {"o.csv": ",", "whole.tsv": "\t"}.items():
+        found = pd.read_csv(tmp_path / out, sep=mark, dtype=str, keep_default_na=False)
+        assert found["id"].tolist() == wanted
+        assert found["kept"].tolist() == frame["kept"].astype(object).fillna("").tolist()
+    found = parquet.read_table(tmp_path / "o.parquet")["id"].to_pylist()
+    assert ["" if one is None else str(one) for one in found] == wanted
+
+
+def test_a_word_is_named_with_its_row_in_the_file(folder, tmp_path, monkeypatch):
+    frame = pd.read_parquet(folder / "houses.parquet").astype({"size": str})
+    frame.loc[60, "size"] = "big"
+    frame.to_parquet(tmp_path / "n.parquet")
+    monkeypatch.setattr(predicting, "CHUNK", 25)
+    done = mercer("predict", folder / "csv.mercer", tmp_path / "n.parquet", "--out", tmp_path / "o.csv")
+    assert "'big' in row 61 (counted from 1)" in done.output.replace("\n", " ")
+
+
 def noted(done):
     assert done.exit_code == 0, done.output
     return [line for line in done.stderr.splitlines() if line.startswith("note: ")]

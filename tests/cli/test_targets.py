@@ -50,6 +50,20 @@ def test_long_labels_are_written_as_they_were(tmp_path, ending):
     assert json.loads(mercer("evaluate", tmp_path / "m", table, "--json"))["score"]["accuracy"] == 1
 
 
+@pytest.mark.parametrize(("labels", "others"), [([1.0, 1.5, 2.0], [1.0, 2.0]), ([1, 2, 3], [1.5, 2.0, 3.0])])
+def test_labels_that_are_numbers_are_the_same_in_another_table(tmp_path, labels, others):
+    table, later = tmp_path / "t.csv", tmp_path / "later.csv"
+    frame = flowers(labels)
+    frame.to_csv(table, index=False)
+    mercer("fit", table, "--target", "species", "--task", "classification", *QUICK, "--out", tmp_path / "m")
+    known = frame["species"].isin(others)
+    frame = frame[known] if known.iloc[0] else frame.replace({"species": {1: 1.5}})  # whole, or with one more
+    frame.to_csv(later, index=False)
+    found = json.loads(mercer("evaluate", tmp_path / "m", later, "--json"))
+    assert found["score"]["accuracy"] == pytest.approx(1 if known.iloc[0] else 2 / 3)
+    assert found["unknown_classes"] == ([] if known.iloc[0] else ["1.5"])
+
+
 def test_the_reason_for_the_task_agrees_with_the_classes(tmp_path):
     flowers(["01", "1", "2"]).to_csv(tmp_path / "t.csv", index=False)
     output = mercer("fit", tmp_path / "t.csv", "--target", "species", *QUICK, "--out", tmp_path / "m")

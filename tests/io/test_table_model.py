@@ -54,6 +54,13 @@ def test_probabilities_of_a_machine_are_those_of_when_it_was_saved(tmp_path, fra
     assert np.array_equal(earlier.predict(frame), fitted.estimator.predict(fitted.encoder.transform(frame)))
 
 
+def test_classes_that_are_numbers_are_scored_as_such(frame):
+    labels = np.where(frame["k"] == "a", "1.0", np.where(frame["k"] == "b", "1.5", "2.0"))
+    model = TableModel(TableEncoder(), KernelRidgeClassifier("gaussian", 0.1), "y").fit(frame, labels)
+    rows = frame["k"] != "b"
+    assert model.score(frame[rows], pd.Series(labels[rows]).astype(float)) == 1
+
+
 def test_an_svmlight_table_may_lack_features_that_are_zero():
     frame = pd.DataFrame({"f1": [0.0, 1.0, 2.0, 0.0], "f2": [1.0, 0.0, 0.0, 3.0]})
     model = TableModel(target="label").fit(frame, [0.0, 1.0, 2.0, 3.0])

@@ -14,7 +14,8 @@ import pytest
 pd = pytest.importorskip("pandas")
 
 from mercer.errors import InvalidInput, MemoryExceeded  # noqa: E402
-from mercer.tables import read_table  # noqa: E402
+from mercer.tables import read_sequences, read_table  # noqa: E402
+from mercer.tables.delimited import left_out  # noqa: E402
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -89,6 +90,13 @@ def test_a_spreadsheet_is_its_first_sheet(tmp_path, monkeypatch, standard):
     np.testing.assert_array_equal(table.frame["size"], [1, 2.5, np.nan])
     assert table.frame["town"].tolist() == ["A; b", "B, c", "C\nd"]
     assert table.notes[0] == "the first of 2 sheets, 'Houses'"
+
+
+def test_an_empty_row_of_a_sheet_keeps_its_place(tmp_path):
+    pytest.importorskip("python_calamine")
+    for rows in ([["a", "b"], [1, 2], [None, None], [3, 4], [None, None]], [["a"], [1], [None], [3]]):
+        (tmp_path / "n.xlsx").write_bytes(workbook(rows))
+        np.testing.assert_array_equal(read_table(tmp_path / "n.xlsx").frame["a"], [1, np.nan, 3])
 
 
 def test_whole_numbers_of_a_sheet_stay_whole(tmp_path):
@@ -196,6 +204,8 @@ def test_few_texts_are_no_table(tmp_path, name, text):
         ("a.npy", saved(np.zeros((2, 2, 2))), "3 dimensions"),
         ("a.npy", saved(np.zeros((0, 2))), "no rows"),
         ("a.npz", saved(X=np.zeros((3, 2)), y=np.zeros(2)), "X 3, y 2 rows"),
+        ("a.npz", saved(X=np.zeros((3, 2)), X1=np.ones(3)), "two columns named 'X1'; rename an array"),
+        ("a.npy", saved(np.zeros(3, [("x", "f8", (2,)), ("x2", "f8")])), "two columns named 'x2'"),
         ("a.npy", b"", "empty"),
         ("a.xlsx", b"", "empty"),
         ("a.xlsx", b"PK\x03\x04nonsense", "cannot be read as a spreadsheet"),
@@ -271,14 +281,13 @@ OFFSETS = np.array([0, 2, 3], np.int32).tobytes()
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        (lambda: arrow_file({"a": [1.0], "b": ["x"]}, {"pandas": "{"}), "cannot be read as Arrow"),
         (lambda: arrow_file({"name": [1.0]}).replace(b"name", b"n\xffme"), "cannot be read as Arrow"),
         (lambda: arrow_file({}), "no rows"),
         (lambda: arrow_file({"this": [1.0], "that": ["x"]}).replace(b"that", b"this"), "two columns"),
         (lambda: arrow_file({"a": ["ab", "c"]}).replace(OFFSETS, OFFSETS[:-4] + b"\xff\xff\xff\x7f"), "as Arrow"),
         (lambda: b"PAR1" + bytes(200) + b"PAR1", "cannot be read as Parquet"),
     ],
-    ids=["pandas' part", "a name", "no columns", "one name", "offsets", "Parquet"],
+    ids=["a name", "no columns", "one name", "offsets", "Parquet"],
 )
 def test_hostile_columns_are_refused(tmp_path, monkeypatch, standard, made, words):
     pytest.importorskip("pyarrow")
@@ -295,3 +304,52 @@ def test_blank_lines_of_plain_text_are_counted(tmp_path):
     table = read_table(path)
     assert len(table.frame) == 2
     assert table.notes[-1] == "2 blank lines were left out"
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\x85", "\f", "\v", "\x1c"])
+def test_lines_end_only_where_lines_end(tmp_path, mark):
+    text = f"the quick{mark}fox"
+    for name, data in {"a.txt": f"{text}\nso lazy a dog\n", "a.fasta": f">one{mark}two\n{text}\n>b\nAC\n"}.items():
+        (tmp_path / name).write_text(data, "utf-8", newline="")
+        assert read_table(tmp_path / name).frame["sequence"].str.lower().tolist()[0] == text
+        assert read_sequences(tmp_path / name, upper=False).sequences.tolist()[0] == text
+    (tmp_path / "a.csv").write_text(f'x y\n1 "a{mark}b"\n2 c\n3 d\n', "utf-8", newline="")
+    assert read_table(tmp_path / "a.csv").frame["y"].tolist() == [f"a{mark}b", "c", "d"]
+    assert left_out(f"a{mark}{mark}b") == []
+
+
+def test_an_index_without_a_name_is_no_comment_of_fasta(tmp_path):
+    frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}, index=[">1", ">2"])
+    frame.to_csv(tmp_path / "a.csv", sep=";")
+    frame.reset_index(drop=True).to_csv(tmp_path / "a.txt", sep=";")
+    for name in ("a.csv", "a.txt"):
+        assert read_table(tmp_path / name).columns == ["column 1", "a", "b"]
+    (tmp_path / "a.fasta").write_text("; made by x; for y\n>one\nACGT\n")
+    assert read_table(tmp_path / "a.fasta").format == "fasta"
+
+
+def test_svmlight_may_begin_with_many_comments(tmp_path):
+    (tmp_path / "a.svm").write_text("# why\n" * 25 + "1 1:2\n-1 2:1\n")
+    assert read_table(tmp_path / "a.svm").format == "svmlight"
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_a_column_that_pandas_made_its_index_is_one(tmp_path, ending):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    for key in ("a", None):
+        index = pd.Index([3, 5], name=key)
+        table = pa.Table.from_pandas(pd.DataFrame({"b": [1.0, 2.0]}, index=index))
+        if ending == "parquet":
+            parquet.write_table(table, tmp_path / "t.parquet")
+        else:
+            columns = dict(zip(table.column_names, table.columns, strict=True))
+            (tmp_path / "t.arrow").write_bytes(arrow_file(columns, table.schema.metadata))
+        frame = read_table(tmp_path / f"t.{ending}").frame
+        assert frame.to_dict("list") == {"b": [1.0, 2.0], key or "__index_level_0__": [3, 5]}
+
+
+def test_texts_in_a_struct_are_read(tmp_path):
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parts = [{"p": 1, "q": "x", "r": {"s": "yz"}}] * 2
+    parquet.write_table(pa.table({"a": [1.0, 2.0], "parts": parts}), tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet").frame["parts"].tolist() == parts

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 
 pd = pytest.importorskip("pandas")
 
 from mercer.errors import InvalidInput  # noqa: E402
-from mercer.tables.targets import as_target, infer_task, random_folds, target_numbers  # noqa: E402
+from mercer.tables.targets import as_labels, as_target, infer_task, random_folds, target_numbers  # noqa: E402
 
 SNOWFLAKES = [1234567890123456789, 1234567890123456790, 1234567890123456999]
 
@@ -34,6 +36,27 @@ def test_the_reason_counts_the_labels_as_they_are_written():
     target, labels = pd.Series([1, 1, 2] * 10), pd.Series(["01", "1", "2"] * 10)
     assert infer_task(target, "auto", labels)[1].startswith("the target is whole numbers of 3 values, taken as classes")
     assert infer_task(target)[1].startswith("the target has 2 values")
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "found"),
+    [
+        ([1.0, 2.0], ["1.0", "1.5", "2.0"], ["1.0", "2.0"]),
+        ([1.0, 1.5, 2.0], [1, 2], ["1", "1.5", "2"]),
+        (["1", "001", "x"], ["01", "1.0", "x"], ["1.0", "001", "x"]),
+        ([Decimal("1.50"), Decimal("2.00")], ["1.5", "2.0"], ["1.5", "2.0"]),
+        ([2**62 + 1, 2**62], [2**62], [str(2**62 + 1), str(2**62)]),
+    ],
+)
+def test_labels_are_compared_as_numbers_but_not_identifiers(labels, classes, found):
+    assert as_labels(pd.Series(labels), classes).tolist() == found
+
+
+def test_decimals_are_numbers():
+    prices = pd.Series([Decimal(k) / 4 for k in range(7)] * 10)
+    assert infer_task(prices) == infer_task(prices.astype(float))
+    assert as_target("t", prices, "regression").tolist() == prices.astype(float).tolist()
+    assert as_target("t", pd.Series([Decimal("1.0"), Decimal(2)] * 4), "classification").tolist() == [1, 2] * 4
 
 
 DAYS = [19782.0, 19783.5, 19813.0]

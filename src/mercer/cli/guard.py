@@ -42,6 +42,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
         try:
             with told_warnings():
+                _require_output(kwargs)
                 command(*args, **kwargs)
         except (typer.Exit, typer.Abort):
             raise
@@ -58,6 +59,14 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(status) from None
 
     return wrapper
+
+
+def _require_output(given: dict[str, Any]) -> None:
+    """Raise InvalidInput if nobody would get the results: Python has no stream for a closed standard output."""
+    from mercer.errors import InvalidInput, message
+
+    if sys.stdout is None and given.get("out") is None:
+        raise InvalidInput(message("standard output", "it is closed", "leave it open, or give it a file"))
 
 
 def discard_output() -> None:

@@ -21,7 +21,7 @@ from mercer.numerals import counted
 from mercer.points import ahead, parse_memory
 from mercer.tables.columns import as_text
 from mercer.tables.reader import COLUMNAR
-from mercer.tables.targets import Task, target_numbers
+from mercer.tables.targets import Task, as_labels, target_numbers
 from mercer.tables.texts import near_names
 
 __all__ = [
@@ -160,10 +160,22 @@ def made(model: TableModel, rows: Table, does: str, columns: list[str], kept: Se
             raise InvalidInput(message("--keep", f"{rows.path} has no column {name!r}", do))
     frame = _outputs(model, rows, does, columns)
     for place, name in enumerate(kept):
-        column = rows.written.get(name, rows.frame[there[name]])
-        numbers = column.dtype.kind in "iuf"
-        frame.insert(place, name, column.to_numpy() if numbers else as_text(column.fillna(""))[0])
+        frame.insert(place, name, _kept(rows.written.get(name, rows.frame[there[name]])))
     return frame
+
+
+def _kept(column: Any) -> NDArray[Any]:
+    """The values of a column: numbers, of which missing integers are None, or texts, of which missing ones are empty.
+
+    >>> import pandas as pd
+    >>> _kept(pd.Series([2**53 + 1, None], dtype="Int64")), _kept(pd.Series(["u", None], dtype="category"))
+    (array([9007199254740993, None], dtype=object), array(['u', ''], dtype=object))
+    """
+    if column.dtype.kind in "iuf":
+        return np.asarray(column if isinstance(column.dtype, np.dtype) else column.to_numpy(object, na_value=None))
+    text, absent = as_text(column)
+    text[absent] = ""
+    return text
 
 
 def _outputs(model: TableModel, rows: Table, does: str, columns: list[str]) -> Any:
@@ -198,7 +210,9 @@ def streamed(
         for frame in ahead(COLUMNAR[table.suffix.lower()].frames(table, CHUNK, memory)):
             rows = Table(frame, table.name, "columnar")
             found = made(model, rows, does, columns, kept)
-            write({name: found[name].to_numpy() for name in found})
+            # Whether integers are missing differs by the chunk, and the type of a column in the file does not.
+            typed = {name: found[name].astype(frame[name].dtype) for name in kept if frame[name].dtype.kind in "iu"}
+            write({name: found[name].to_numpy() for name in found} | typed)
             parts.append((len(frame), notes(rows, model)))
             count += len(frame)
     encoder: Any = model.encoder
@@ -254,10 +268,10 @@ def require_target(model: TableModel, name: str) -> None:
 def evaluated(model: TableModel, rows: Table, column: Any) -> Evaluation:
     """Score a model on the rows of a table with the target in `column`."""
     task: Task = "classification" if model.task == "classification" else "regression"
-    y, found = comparable(rows.path, column, model.predict(rows), task)
+    classes = [str(one) for one in model.classes_] if task == "classification" else []
+    y, found = comparable(rows.path, column, model.predict(rows), task, classes)
     if task == "regression":
         return Evaluation(len(y), score(y, found, task), guess(y, y, task), [], None)
-    classes = [str(one) for one in model.classes_]
     known = set(np.unique(y)) <= set(classes)
     decision = model.decision_function(rows) if len(classes) == 2 and known else None
     if decision is not None and classes[0] > classes[1]:
@@ -266,10 +280,13 @@ def evaluated(model: TableModel, rows: Table, column: Any) -> Evaluation:
     return Evaluation(len(y), score(y, found, task, decision), guess(y, y, task), unknown, Confusion.of(y, found))
 
 
-def comparable(name: str, column: Any, predicted: NDArray[Any], task: Task) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The target and the predictions in one type: classes as text, or numbers."""
+def comparable(
+    name: str, column: Any, predicted: NDArray[Any], task: Task, classes: Any = None
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The target and the predictions in one type: numbers, or as texts the classes, by default those predicted."""
     if task == "classification":
-        return as_text(column)[0].astype(str), np.array([str(one) for one in predicted])
+        labels = as_labels(column, np.unique(predicted) if classes is None else classes)
+        return labels, np.array([str(one) for one in predicted])
     values = target_numbers(column)
     if np.isnan(values).any():
         given = "the target has values that are not numbers, and the model is a regression"

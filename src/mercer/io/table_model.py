@@ -19,11 +19,10 @@ from mercer.errors import InvalidInput, message
 from mercer.estimators import SVC, KernelRidge, NuSVC
 from mercer.estimators.base.calibration import coupled, fit_temperature, probabilities
 from mercer.schemas import POSITIVE, Array, Check, Count, Schema, SchemaError
-from mercer.tables.columns import as_text
 from mercer.tables.encoder import TableEncoder
 from mercer.tables.reader import Table
 from mercer.tables.sequences import SequenceEncoder
-from mercer.tables.targets import target_numbers
+from mercer.tables.targets import as_labels, target_numbers
 
 __all__ = ["TableModel"]
 
@@ -207,7 +206,7 @@ class TableModel(Atomic, BaseEstimator):
     def score(self, frame: Any, y: Any = None, sample_weight: Any = None) -> float:
         """R² or the accuracy of the predictions; by default `y` is the target column of the frame.
 
-        Classes are compared by name, as on the command line.
+        Classes are compared by name, as on the command line, and as numbers where both are numbers.
         """
         import pandas as pd
         from sklearn.metrics import accuracy_score, r2_score
@@ -220,7 +219,7 @@ class TableModel(Atomic, BaseEstimator):
         y = table[self.target] if y is None else y
         if self.task == "regression":
             return float(r2_score(target_numbers(pd.Series(y)), predicted, sample_weight=sample_weight))
-        names, told = (as_text(one)[0].astype(str) for one in (y, predicted))
+        names, told = (as_labels(one, self.classes_) for one in (y, predicted))
         return float(accuracy_score(names, told, sample_weight=sample_weight))
 
     def _explained(self, X: Any) -> tuple[Any, Any]:

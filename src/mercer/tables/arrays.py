@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,10 @@ def parse_arrays(data: bytes, name: str) -> tuple[Any, tuple[str, ...]]:
         objects = "allow_pickle" in str(error) and data.startswith((b"\x93NUMPY", b"PK"))
         why = "holds Python objects" if objects else "is not a NumPy file, or is damaged"
         raise InvalidInput(message(name, why, "give arrays of numbers or texts" if "holds" in why else DO)) from None
-    columns = {title: column for key, array in arrays.items() for title, column in _columns(key, array, name).items()}
+    columns = [one for key, array in arrays.items() for one in _columns(key, array, name)]
+    if twice := [title for title, count in Counter(title for title, _ in columns).items() if count > 1]:
+        do = "rename an array or a field; an array X of two dimensions has the columns X1, X2 and so on"
+        raise InvalidInput(message(name, f"two columns named {twice[0]!r}", do))
     lengths = {key or "it": len(array) for key, array in arrays.items()}
     if len(set(lengths.values())) != 1:
         given = "arrays of " + (", ".join(f"{key} {n}" for key, n in lengths.items()) or "no") + " rows"
@@ -48,13 +52,13 @@ def parse_arrays(data: bytes, name: str) -> tuple[Any, tuple[str, ...]]:
     if arrays.get("") is not None and arrays[""].dtype.names is None:
         last = f" to c{len(columns)}" if len(columns) > 1 else ""
         notes = (f"an array has no names: the column{'s are' if last else ' is'} named c1{last}",)
-    return pd.DataFrame(columns), notes
+    return pd.DataFrame(dict(columns)), notes
 
 
-def _columns(key: str, array: NDArray[Any], name: str) -> dict[str, NDArray[Any]]:
-    """The columns of an array, by name."""
+def _columns(key: str, array: NDArray[Any], name: str) -> list[tuple[str, NDArray[Any]]]:
+    """The columns of an array with their names, of which some may be equal."""
     if array.ndim == 1 and array.dtype.names is not None:
-        return {title: column for one in array.dtype.names for title, column in _columns(one, array[one], name).items()}
+        return [column for one in array.dtype.names for column in _columns(one, array[one], name)]
     if array.dtype.kind not in "biufMUS" or array.ndim not in (1, 2):
         given = f"an array {key} of {array.ndim} dimensions and {array.dtype}".replace("  ", " ")
         raise InvalidInput(message(name, given, "give numbers or texts in one or two dimensions"))
@@ -66,5 +70,5 @@ def _columns(key: str, array: NDArray[Any], name: str) -> dict[str, NDArray[Any]
         except (SystemError, ValueError):  # a number that is not a character
             raise InvalidInput(message(name, "is damaged: it has texts that are none", DO)) from None
     if array.ndim == 1:
-        return {key or "c1": array}
-    return {f"{key or 'c'}{place}": column for place, column in enumerate(array.T, start=1)}
+        return [(key or "c1", array)]
+    return [(f"{key or 'c'}{place}", column) for place, column in enumerate(array.T, start=1)]

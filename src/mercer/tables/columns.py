@@ -270,11 +270,15 @@ def given_numbers(name: str, values: Any, stand_for_missing: tuple[str, ...] = (
         ...
     mercer.errors.InvalidInput: the column 'size': 'many' in row 3 (counted from 1) is not a number, ...
     """
+    import pandas as pd
+
     x = as_numbers(values, form)
     odd = _odd(values, x, stand_for_missing)
     if odd:
         row, text = next(iter(odd.items()))
-        more = f", and {len(odd) - 1} more" if odd.keys() - {row} else ""
+        index = getattr(values, "index", None)
+        row = index[row] if isinstance(index, pd.RangeIndex) else row  # that of a chunk begins further down
+        more = f", and {len(odd) - 1} more" if len(odd) > 1 else ""
         kind = "date" if form and form != PERCENT else "number"
         given = f"{text[:40]!r} in row {row + 1} (counted from 1){more} is not a {kind}, unlike at the fit"
         do = "correct it, leave it empty or NaN if it is missing, or give dates as dates (pandas.to_datetime)"

@@ -103,7 +103,7 @@ def parse_delimited(
         delimiter, text = told[1], text[told.end() :]
     delimiter = delimiter or _delimiter(text)
     if delimiter == " ":
-        text = "\n".join(" ".join(_words(line)) for line in text.splitlines())
+        text = "\n".join(" ".join(_words(line)) for line in text.split("\n"))
     names, bare = _checked_header(text, delimiter, name, parse_memory(memory))
     read = partial(_read, text, sep=delimiter, names=names, header=None if bare else 0)
     try:
@@ -131,7 +131,7 @@ def left_out(text: str) -> list[str]:
     >>> left_out("a\\n\\nb")
     ['1 blank line was left out']
     """
-    blank = sum(map(_is_blank, text.splitlines()))
+    blank = sum(map(_is_blank, text.split("\n")))
     return [f"{blank} blank line{'s were' * (blank > 1) or ' was'} left out"] if blank else []
 
 

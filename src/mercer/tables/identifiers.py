@@ -14,6 +14,8 @@ from mercer.tables.texts import LOOK, MOSTLY, share
 
 __all__ = ["identifies", "identifying_columns"]
 
+UNNAMED = ("", "unnamed: 0", "__index_level_0__")
+"""Names of an index without a name, of pandas in CSV and in Parquet."""
 FEW = 20
 """From this many rows on, consecutive numbers or texts of one form are not a coincidence."""
 _NAMED = re.compile(r"(?:^|[\s_.\-])(?:id|ids|identifier|uuid|guid|key|index|idx|row|rownum|nr|no|number|#)$")
@@ -79,7 +81,7 @@ def identifies(name: str, texts: NDArray[Any], distinct: int, rows: int | None =
     if distinct < MOSTLY * rows:
         return ""
     spelled = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.strip()).lower()
-    if _NAMED.search(spelled) or spelled in ("", "unnamed: 0"):
+    if _NAMED.search(spelled) or spelled in UNNAMED:
         return "an identifier, by its name"
     looked = [str(text) for text in texts[:LOOK]]
     if any(" " in text for text in looked) or distinct < rows:

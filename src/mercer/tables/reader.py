@@ -194,7 +194,8 @@ def read_table(
         return _delimited(text, name, notes, memory, kept, like, ",")
     text, notes = decoded(data, name)
     del data
-    if looks_like_fasta(text):
+    # An index without a name begins with the delimiter, as a comment of FASTA does.
+    if looks_like_fasta(text) and not (ending == ".csv" and text.startswith(";")):
         return _fasta_table(text, name, notes)
     if texts is not None and ending in ("", ".txt") and looks_like_texts(text, texts):
         return _of_lines(text, name, notes, texts)
@@ -240,7 +241,7 @@ def _ending(path: Path) -> str:
 def _of_lines(text: str, name: str, notes: tuple[str, ...], column: str = "sequence") -> Table:
     import pandas as pd
 
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
     lines = lines[1:] if lines[0] == column else lines
     more = ["plain text: one text in each line", *left_out(text.rstrip())]
     return Table(pd.DataFrame({column: lines}), name, "lines", (*notes, *more))

@@ -16,7 +16,7 @@ from mercer.mixins import BaseEstimator, TransformerMixin
 from mercer.numerals import counted
 from mercer.points.sequences import as_sequences
 from mercer.schemas import Count, Schema, Texts
-from mercer.tables.raw import read_text, shown_name
+from mercer.tables.raw import read_text, shown_name, stream_of
 
 __all__ = ["SequenceEncoder", "SequenceFile", "looks_like_fasta", "parse_fasta", "read_sequences"]
 
@@ -93,12 +93,15 @@ def read_sequences(path: str | Path, *, upper: bool | None = None, memory: Any =
 
 
 def looks_like_fasta(text: str) -> bool:
-    """Whether a text begins with a header or a comment of FASTA.
+    """Whether a text begins with a header or a comment of FASTA, and is no table with an empty first name.
 
-    >>> looks_like_fasta(">a\\nACGT\\n"), looks_like_fasta("a,b\\n1,2\\n")
-    (True, False)
+    >>> looks_like_fasta(">a\\nACGT\\n"), looks_like_fasta("a,b\\n1,2\\n"), looks_like_fasta(";a;b\\n0;1;2\\n")
+    (True, False, False)
     """
-    return text.lstrip()[:1] in (">", ";")
+    if (begins := text.lstrip()[:1]) != ";":
+        return begins == ">"
+    below = next((line for line in stream_of(text) if line.strip() and not line.startswith(";")), "")
+    return below.startswith(">") or ";" not in below
 
 
 def parse_fasta(text: str, name: str) -> tuple[list[str], list[str]]:
@@ -109,7 +112,7 @@ def parse_fasta(text: str, name: str) -> tuple[list[str], list[str]]:
     """
     headers: list[str] = []
     parts: list[list[str]] = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.startswith(">"):
             _check_last(headers, parts, name)
             headers.append(line[1:].strip())
@@ -132,7 +135,7 @@ def _check_last(headers: list[str], parts: list[list[str]], name: str) -> None:
 
 
 def _lines(text: str) -> tuple[list[str], list[str]]:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
     return [""] * len(lines), lines
 
 

@@ -79,13 +79,16 @@ def _read(data: bytes, budget: int) -> Any:
 
 
 def as_csv(rows: list[list[Any]]) -> str:
-    """Rows of cells as text: whole numbers without a point, dates as ISO; without empty rows and last columns.
+    """Rows of cells as text: whole numbers without a point, dates as ISO; without the empty rows and columns around.
 
-    >>> as_csv([["a", "b", ""], [1.0, datetime.datetime(2024, 5, 1), ""], ["", "", ""]])
-    'a,b\\n1,2024-05-01\\n'
+    An empty row between others stays, so that the rows below it keep their places.
+
+    >>> as_csv([["a", "b", ""], ["", "", ""], [1.0, datetime.datetime(2024, 5, 1), ""], ["", "", ""]])
+    'a,b\\n,\\n1,2024-05-01\\n'
     """
-    texts = [[_text(one) for one in row] for row in rows if any(one != "" for one in row)]
-    width = max(len(row) - next(i for i, one in enumerate(reversed(row)) if one) for row in texts)
+    filled = [place for place, row in enumerate(rows) if any(one != "" for one in row)]
+    texts = [[_text(one) for one in row] for row in rows[filled[0] : filled[-1] + 1]]
+    width = max(place for row in texts for place, one in enumerate(row, start=1) if one)
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(row[:width] for row in texts)
     return out.getvalue()

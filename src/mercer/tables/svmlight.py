@@ -27,7 +27,8 @@ def looks_like_svmlight(text: str) -> bool:
     >>> looks_like_svmlight("-1 3:1 7:0.5\\n"), looks_like_svmlight("a,b\\n1,2\\n")
     (True, False)
     """
-    lines = [line for line in islice(stream_of(text), 20) if line.strip() and not line.startswith("#")]
+    rows = (line for line in stream_of(text) if line.strip() and not line.startswith("#"))
+    lines = list(islice(rows, 20))
     return bool(lines) and _LINE.match(lines[0]) is not None and any(_PAIR.search(line) for line in lines)
 
 

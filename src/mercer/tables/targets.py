@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from typing import Any, Literal
 
 import numpy as np
@@ -14,13 +16,16 @@ from mercer.tables.numbers import LARGEST
 from mercer.tables.texts import ISO, date_form
 
 __all__ = [
-    "Task", "as_target", "holdout_rows", "infer_task", "random_folds", "stratified_order", "target_numbers",
+    "Task", "as_labels", "as_target", "holdout_rows", "infer_task", "random_folds", "stratified_order",
+    "target_numbers",
 ]  # fmt: skip
 
 Task = Literal["regression", "classification"]
 FEW = 20
 """Integers with at most this many distinct values are classes."""
 MOST_CLASSES = 200
+_PLAIN = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d+)?")
+"""A label that is a number and no identifier, such as 01, and of so few digits that float64 tells it from others."""
 AS_CLASSES = ", taken as classes; --task regression takes them as numbers"
 AS_NUMBERS = ", taken as numbers; --task classification takes them as classes"
 
@@ -69,6 +74,21 @@ def as_target(name: str, target: Any, task: Task) -> NDArray[Any]:
         given = f"the target has {count} distinct values in {len(classes)} rows, too many for classes"
         raise InvalidInput(message(name, given, "choose another target, or --task regression if they are numbers"))
     return classes
+
+
+def as_labels(labels: Any, classes: Any) -> NDArray[Any]:
+    """The labels as texts, to be compared with classes: one that is the number of a class is written as the class is.
+
+    How a column of numbers is written depends on the other numbers in it: 1 and 2, but 1.0 beside 1.5.
+
+    >>> as_labels([1, 2, 3], ["1.0", "1.5", "2.0"]).tolist()
+    ['1.0', '2.0', '3']
+    """
+    names, texts = [str(one) for one in classes], as_text(labels)[0]
+    numbers = {float(one): one for one in names if _PLAIN.fullmatch(one)}
+    others = {one for one in texts if _PLAIN.fullmatch(one)} - set(names)
+    same = {one: numbers.get(float(one), one) for one in others}
+    return np.array([same.get(one, one) for one in texts]).astype(str)
 
 
 def target_numbers(target: Any) -> NDArray[np.float64]:
@@ -134,7 +154,8 @@ def _is_whole(target: Any) -> bool:
 def _is_number(target: Any) -> bool:
     import pandas as pd
 
-    return bool(pd.api.types.is_numeric_dtype(target.dtype)) and not pd.api.types.is_bool_dtype(target.dtype)
+    numeric = bool(pd.api.types.is_numeric_dtype(target.dtype)) and not pd.api.types.is_bool_dtype(target.dtype)
+    return numeric or (target.dtype == object and all(isinstance(one, Decimal) for one in target))
 
 
 def stratified_order(y: NDArray[Any], task: Task, seed: int) -> NDArray[np.intp]:

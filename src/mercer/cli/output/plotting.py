@@ -197,7 +197,8 @@ def _compared(
         raise InvalidInput(message("--kind", f"{kind} of a model of {model.task}", "choose another kind, or auto"))
     rest, column = rows.split(target or model.target)
     notes = [*rest.notes[len(rows.notes) :], *predicting.seen(model, rest)]
-    return *predicting.comparable(rows.path, column, model.predict(rest), task), notes
+    classes = model.classes_ if task == "classification" else None
+    return *predicting.comparable(rows.path, column, model.predict(rest), task, classes), notes
 
 
 def _residuals(model: TableModel, rows: Table, target: str | None) -> Any:

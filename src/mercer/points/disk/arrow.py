@@ -111,14 +111,17 @@ class TableSource(FileSource):
     def frames(cls, path: Path, rows: int, memory: Any = None) -> Iterator[Any]:
         """The table as pandas data frames of about `rows` rows, with columns of all types, in order.
 
-        A frame takes a part of the memory budget, or MemoryExceeded is raised.
+        Their indices are the places in the file. Integers beside missing ones are integers of pandas, as float64 does
+        not hold all of them. A frame takes a part of the memory budget, or MemoryExceeded is raised.
         """
         source = cls._any(path)
-        budget = parse_memory(memory)
+        budget, first = parse_memory(memory), 0
         for batch in source._all_batches(rows, list(source.schema.names), budget, budget // SHARE):
             _require_texts(batch, budget, path.name)
-            with _reading(path.name, cls.kind):  # pandas has its own part in the file, as JSON
-                frame = batch.to_pandas()
+            with _reading(path.name, cls.kind):
+                frame = _frame(batch)
+            frame.index += first
+            first += len(frame)
             yield frame
 
     def _checked_types(self) -> np.dtype[Any]:
@@ -257,6 +260,19 @@ def _valid(batch: Any) -> Any:
     """The batch; what Arrow maps it does not check, and would follow anywhere."""
     batch.validate(full=True)
     return batch
+
+
+def _frame(batch: Any) -> Any:
+    """The batch as a pandas data frame, of all its columns: pandas' own part in the file makes indices of some."""
+    import pandas as pd
+    import pyarrow as pa
+
+    frame = batch.to_pandas(ignore_metadata=True)
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if column.null_count and pa.types.is_integer(column.type):
+            absent = column.is_null().to_numpy(zero_copy_only=False)
+            frame[name] = pd.arrays.IntegerArray(column.fill_null(0).to_numpy(), absent, copy=True)
+    return frame
 
 
 def _require_texts(batch: Any, budget: int, name: str) -> None:

@@ -171,8 +171,11 @@ def _text_width(leaf: _Leaf, pages: Pages, path: Path, group: int) -> int:
 
 def _longest(path: Path, group: int, column: str) -> int:
     """The length of the longest text in the dictionary of a column: any row may be this one."""
-    compute = needed("pyarrow.compute")
+    compute, types = needed("pyarrow.compute"), needed("pyarrow.types")
     with _opened(path, read_dictionary=[column]) as file:
         for batch in file.iter_batches(1, [group], [column]):
-            return int(compute.max(compute.binary_length(batch.column(0).dictionary)).as_py() or 0)
+            texts = batch.column(0)
+            while types.is_struct(texts.type):
+                texts = texts.field(0)  # it has been read without its other fields
+            return int(compute.max(compute.binary_length(texts.dictionary)).as_py() or 0)
     return 0
