@@ -9,6 +9,7 @@ from mercer.kernels import (
     Cauchy,
     Chi2,
     Cosine,
+    Formula,
     Gaussian,
     Intersection,
     Laplace,
@@ -41,6 +42,7 @@ KERNELS = [
     Gaussian(0.5).with_length_scales([1.0, 2.0]).with_length_scales([0.5, 1.5]).on([1, 3]),
     Sigmoid(0.4, 0.2),
     Gaussian(0.4) ** 0.5,
+    2.0 * Formula("exp(-(sqdist**0.75))").with_length_scales(SCALES),
 ]
 
 

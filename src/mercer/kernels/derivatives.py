@@ -361,11 +361,13 @@ def _summed(part: Any, like: Any) -> Any:
 
 
 def _pow_back(g: Any, v: Any, p: Any, a: Any) -> tuple[Any]:
-    return (g * p * a ** (p - 1),) if p != 1 else (g,)
+    if p == 1:
+        return (g,)
+    return (p * v * _ratio(g, a) if 0 < p < 1 else g * p * a ** (p - 1),)
 
 
 def _ratio(g: Any, a: Any) -> Any:
-    """g/a, and 0 where a = 0: √ has no derivative there, and a distance of 0 does not depend on the parameters."""
+    """g/a, and 0 where a = 0: roots have no derivative there, and a distance of 0 does not depend on the parameters."""
     return where(a > 0, g, 0.0) / where(a > 0, a, 1.0)
 
 
