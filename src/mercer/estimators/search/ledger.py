@@ -58,7 +58,8 @@ class Ledger:
     def _read(self, path: Path) -> None:
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
-            key, found, digest = kept["search"], kept["found"], kept["digest"]
+            key, found = kept["search"], kept["found"]
+            digest = kept.get("digest", _digest(found))  # files of earlier versions have none
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             given = f"resume={str(path)!r} is not the file of a search ({type(error).__name__})"
             raise InvalidInput(message(self.who, given, "name another file, or delete it")) from error
