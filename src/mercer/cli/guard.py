@@ -62,11 +62,12 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _require_output(given: dict[str, Any]) -> None:
-    """Raise InvalidInput if nobody would get the results: Python has no stream for a closed standard output."""
-    from mercer.errors import InvalidInput, message
+    """End the command if nobody would get its results: Python has no stream for a closed standard output."""
+    from mercer.errors import message
 
     if sys.stdout is None and given.get("out") is None:
-        raise InvalidInput(message("standard output", "it is closed", "leave it open, or give it a file"))
+        tell(f"mercer: {message('standard output', 'it is closed', 'leave it open, or give it a file')}")
+        raise typer.Exit(FAILED)
 
 
 def discard_output() -> None:

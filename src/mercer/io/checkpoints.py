@@ -78,7 +78,8 @@ def checkpoint(path: str | os.PathLike[str], *, every: float | str = "5min") -> 
     ------
     InvalidInput
         If the file is of other data, parameters or versions, or is not a checkpoint; if it and the one before are
-        damaged; if another run keeps its states there; if there is no such folder; if `every` is not a duration.
+        damaged; if another run keeps its states there; if a file of another kind is named as it is, with ".part",
+        ".before" or ".lock" after it; if there is no such folder; if `every` is not a duration.
 
     Warns
     -----

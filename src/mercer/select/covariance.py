@@ -175,6 +175,7 @@ class Covariance:
         return total
 
     def _by_differences(self, theta: Floats, G: Callable[[slice, slice], Floats]) -> Floats:
+        """By central differences in each parameter, a few rows at a time."""
         found, n = np.empty(len(self.names)), len(points_of(self.X))
         step = self._step
         for place in range(len(self.names)):

@@ -34,8 +34,8 @@ class KernelPCA(Face, decomposition.KernelPCA):
     ----------
     n_components, kernel, gamma, degree, coef0, kernel_params, alpha, fit_inverse_transform, eigen_solver, tol
     remove_zero_eig, copy_X, n_jobs, max_iter, iterated_power, random_state
-        As in scikit-learn. The last three have no effect. "arpack" and "randomized" are "auto": the best
-        exact method by size.
+        As in scikit-learn. The last three have no effect on the answer; a generator is left as scikit-learn leaves it.
+        "arpack" and "randomized" are "auto": the best exact method by size.
 
     Attributes
     ----------
