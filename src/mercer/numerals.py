@@ -52,10 +52,10 @@ def shown(value: Any) -> str:
 def ratio(value: float) -> str:
     """A score of at most 1, in four decimals: near 0, four significant digits would be noise.
 
-    >>> ratio(0.82), ratio(-1.4e-5), ratio(-1234.56)
-    ('0.8200', '0.0000', '-1235')
+    >>> ratio(0.82), ratio(1.0), ratio(-1.4e-5), ratio(-1234.56)
+    ('0.8200', '1.0000', '0.0000', '-1235')
     """
-    return f"{round(value, 4) + 0.0:.4f}" if abs(value) < 1 else digits(value)
+    return f"{round(value, 4) + 0.0:.4f}" if abs(value) <= 1 else digits(value)
 
 
 def of_metric(value: float, metric: str, thousands: str = "") -> str:

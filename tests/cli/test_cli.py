@@ -208,7 +208,7 @@ def test_svmlight_from_fit_to_evaluate(tmp_path):
     done = mercer("fit", tmp_path / "a.svmlight", *QUICK, "--out", tmp_path / "m")
     assert done.exit_code == 0, done.output
     done = mercer("evaluate", tmp_path / "m", tmp_path / "short.svmlight")
-    assert "accuracy 1.000" in done.stdout
+    assert "accuracy 1.0000" in done.stdout
 
 
 def test_what_is_wrong_is_one_line_and_status_two(folder, tmp_path):

@@ -17,8 +17,9 @@ testing = pytest.importorskip("typer.testing")
 from mercer import KernelRidge, load, save  # noqa: E402
 from mercer.cli import app as commands  # noqa: E402
 from mercer.errors import InvalidInput  # noqa: E402
+from mercer.files import write_whole  # noqa: E402
 from mercer.io.models import FORMAT  # noqa: E402
-from mercer.io.outputs import check_output, write_whole  # noqa: E402
+from mercer.io.outputs import check_output  # noqa: E402
 
 QUICK = ["--kernel", "gaussian(gamma=0.2)", "--alpha", "0.1"]
 

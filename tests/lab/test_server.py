@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import logging
 import signal
 import socket
 import subprocess
@@ -155,3 +156,31 @@ def test_ctrl_c_ends_it_also_in_code_that_drops_what_is_raised():
             assert process.communicate(timeout=20)[0] == "ended\n"
         finally:
             process.kill()
+
+
+def test_what_it_logs_has_no_token():
+    server = pytest.importorskip("mercer.lab.server", exc_type=ImportError)
+    records = []
+    heard = logging.Handler()
+    heard.emit = records.append
+    logger = logging.getLogger("tornado.general")
+    logger.addHandler(heard)
+    try:
+        with server._logs_without("secret"):
+            logger.warning("%d %s: no such file", 403, "GET /secret/static/x")
+    finally:
+        logger.removeHandler(heard)
+    assert [record.getMessage() for record in records] == ["403 GET /.../static/x: no such file"]
+    assert not logger.filters
+
+
+def test_a_taken_port_is_said_before_an_address(table):
+    pytest.importorskip("bokeh")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        command = [sys.executable, "-m", "mercer", "lab", str(table), "--target", "price", "--port"]
+        done = subprocess.run([*command, str(taken.getsockname()[1])], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "choose another one" in done.stderr

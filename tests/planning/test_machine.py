@@ -176,7 +176,7 @@ def test_a_file_is_written_as_a_whole_or_not_at_all(asked: list[int], monkeypatc
     def full(*given: object, **options: object) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(module.json, "dump", full)
+    monkeypatch.setattr(os, "fsync", full)
     module.keep(replace(found, touch=1.0), rates.backend.instruction_set())
     assert [one.read_bytes() for one in module.cache_folder().iterdir()] == [before]
 

@@ -242,6 +242,19 @@ def test_what_cannot_be_filmed_is_refused(make, error, say):
         make()
 
 
+@pytest.mark.parametrize("name", ["moons.gif", "moons.html"])
+def test_a_disk_without_room_keeps_the_film_that_was_there(name, tmp_path, monkeypatch):
+    def full(*given):
+        raise OSError(28, "No space left on device")
+
+    moons = film(perceptron(max_iter=2).fit(X, y), X, side=4)
+    (tmp_path / name).write_bytes(b"before")
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(InvalidInput, match=rf"film: {name} cannot be written \(No space left on device\)"):
+        moons.save(tmp_path / name)
+    assert [one.read_bytes() for one in tmp_path.iterdir()] == [b"before"]
+
+
 def test_notebooks_show_the_film():
     moons = film(perceptron(max_iter=2).fit(X, y), X, side=4)
     assert "<iframe srcdoc=" in moons._repr_html_()

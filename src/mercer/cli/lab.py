@@ -46,14 +46,13 @@ def run_lab(
         raise InvalidInput(
             message("lab", f"{first} has its columns chosen", "leave --target, --columns and --drop out")
         )
-    if not as_json:
-        print("mercer lab: open this address; Ctrl-C ends it.", flush=True)
     serve(tables, first, Settings(), port, partial(_told, as_json))
 
 
 def _told(as_json: bool, address: str) -> None:
     """Print the address of the page, which has its token."""
-    print(json.dumps({"command": "lab", "address": address}) if as_json else address, flush=True)
+    said = f"mercer lab: open this address; Ctrl-C ends it.\n{address}"
+    print(json.dumps({"command": "lab", "address": address}) if as_json else said, flush=True)
 
 
 def opened(path: Path, target: str | None, columns: str | None, drop: str | None, task: str, rows: int) -> Dataset:

@@ -13,7 +13,8 @@ from typing import Any
 import typer
 
 from mercer.errors import InvalidInput, message
-from mercer.io.outputs import check_output, write_whole
+from mercer.files import write_whole
+from mercer.io.outputs import check_output
 from mercer.tables.texts import near_names
 from mercer.version import __version__
 

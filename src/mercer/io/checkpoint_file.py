@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
-from mercer.io.outputs import permissions
+from mercer.files import permissions
 
 __all__ = [
     "Contents", "Damaged", "alone", "former", "kept_beside", "latest", "remove", "require_own", "to_delete", "write",

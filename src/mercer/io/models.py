@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InvalidInput, MercerError, ModelFileError, message
+from mercer.files import write_whole
 from mercer.io import transformers
 from mercer.io.codec import Decoder, Encoder, registry
 from mercer.io.consistency import check_consistent
-from mercer.io.outputs import refuse_other_kind, write_whole
+from mercer.io.outputs import refuse_other_kind
 from mercer.kernels import Kernel
 from mercer.version import __version__
 

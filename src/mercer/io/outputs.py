@@ -1,18 +1,17 @@
-"""Output files: they never replace an input or a file of another kind, and are written completely or not at all."""
+"""Output files never replace an input or a file of another kind; `mercer.files` writes them whole or not at all."""
 
 from __future__ import annotations
 
 import os
 import sys
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from mercer.errors import InvalidInput, message
 from mercer.tables.raw import STANDARD_INPUT
 
-__all__ = ["appearing", "check_output", "permissions", "refuse_other_kind", "write_whole"]
+__all__ = ["check_output", "refuse_other_kind"]
 
 
 def check_output(
@@ -82,45 +81,3 @@ def _same(path: Path, other: Path) -> bool:
             return os.path.samestat(os.fstat(sys.stdin.fileno()), os.stat(path))
         return os.path.samefile(path, other)
     return os.path.realpath(path) == os.path.realpath(other)
-
-
-@contextmanager
-def appearing(path: Path, who: str) -> Iterator[Path]:
-    """A new file in the same folder, which is renamed to `path` at the end; keeps symbolic links and permissions.
-
-    After a fault it is deleted, and what was there before stays.
-    """
-    path = Path(os.path.realpath(path))
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
-    except OSError as error:
-        given = f"the folder of {path.name} cannot be written ({error.strerror})"
-        raise InvalidInput(message(who, given, "make it, or choose another")) from error
-    try:
-        os.close(handle)
-        yield Path(temporary)
-        os.chmod(temporary, permissions(path))
-        os.replace(temporary, path)
-    except OSError as error:
-        given = f"{path.name} cannot be written ({error.strerror})"
-        raise InvalidInput(message(who, given, "choose another place, or make room")) from error
-    finally:
-        with suppress(OSError):
-            os.unlink(temporary)
-
-
-def write_whole(path: Path, data: bytes, who: str) -> None:
-    """Write a file whole or not at all: see `appearing`."""
-    with appearing(path, who) as beside, beside.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def permissions(path: Path) -> int:
-    """The permissions of the existing file, or those of a new one."""
-    with suppress(OSError):
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from mercer.errors import InvalidInput, message
-from mercer.io.outputs import appearing, check_output
+from mercer.files import appearing
+from mercer.io.outputs import check_output
 from mercer.points import DiskPoints, parse_memory
 from mercer.points.disk import named
 

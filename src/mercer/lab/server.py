@@ -9,7 +9,7 @@ import secrets
 import signal
 import warnings
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bokeh.document import Document
@@ -73,6 +73,26 @@ class _Guarded(BokehTornado):
         )
 
 
+@contextlib.contextmanager
+def _logs_without(token: str) -> Iterator[None]:
+    """Lines of the server without the token; refused requests and closed pages have none."""
+
+    def hide(record: logging.LogRecord) -> bool:
+        record.msg, record.args = record.getMessage().replace(token, "..."), ()
+        return True
+
+    for name in ("tornado.access", "bokeh.server.views.ws"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    loggers = [logging.getLogger(f"tornado.{name}") for name in ("access", "general", "application")]
+    for one in loggers:
+        one.addFilter(hide)
+    try:
+        yield
+    finally:
+        for one in loggers:
+            one.removeFilter(hide)
+
+
 class Lab:
     """A lab that listens; `address` opens it.
 
@@ -119,10 +139,7 @@ class Lab:
 
     def run(self) -> None:
         """Serve until Ctrl-C."""
-        # Refused requests need no line each, and lines would have the token in them; nor do pages that were closed.
-        for name in ("tornado.access", "bokeh.server.views.ws"):
-            logging.getLogger(name).setLevel(logging.ERROR)
-        with warnings.catch_warnings():
+        with _logs_without(self.token), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the page shows them as notes
             try:
                 self._loop()

@@ -12,7 +12,6 @@ import json
 import os
 import platform
 import sys
-import tempfile
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ import numpy as np
 import scipy
 
 from mercer.errors import InvalidInput, message
+from mercer.files import write_whole
 from mercer.version import __version__
 
 __all__ = ["MANY", "NARROW", "WIDE", "Machine", "cache_folder", "given", "keep", "kept", "known"]
@@ -238,21 +238,14 @@ def keep(machine: Machine, instruction_set: str) -> None:
     """Use measured rates from now on, and in later processes too if the user's cache folder can be written."""
     _measured[machine.threads, instruction_set] = machine
     key = _key(machine.threads, instruction_set)
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, InvalidInput):
         _write(machine, key, _place(key))
 
 
 def _write(machine: Machine, key: Any, place: Path) -> None:
-    """Replace the file in one step, so that it is never incomplete."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    number, name = tempfile.mkstemp(dir=place.parent, prefix=place.name)
-    try:
-        with os.fdopen(number, "w", encoding="utf-8") as file:
-            json.dump({"format": FORMAT, "key": key, "rates": asdict(machine)}, file, indent=1)
-        os.replace(name, place)
-    except OSError:
-        os.unlink(name)
-        raise
+    content = {"format": FORMAT, "key": key, "rates": asdict(machine)}
+    write_whole(place, json.dumps(content, indent=1).encode(), "rates")
 
 
 def _read(file: Path) -> tuple[Machine, Any] | None:

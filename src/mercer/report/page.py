@@ -17,7 +17,8 @@ if importlib.util.find_spec("jinja2") is None or importlib.util.find_spec("matpl
 
 from jinja2 import Environment, PackageLoader
 
-from mercer.io.outputs import check_output, write_whole
+from mercer.files import write_whole
+from mercer.io.outputs import check_output
 from mercer.report.contents import contents
 from mercer.report.scores import number
 

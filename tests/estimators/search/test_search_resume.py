@@ -37,6 +37,16 @@ def test_what_an_estimator_was_fitted_to_does_not_count(tmp_path):
     assert search.method_.startswith("none: all scores were in")
 
 
+def test_a_link_to_the_scores_stays_one_and_a_missing_folder_is_named(tmp_path):
+    (tmp_path / "link.json").symlink_to(tmp_path / "scores.json")
+    search = KernelSearchCV(KernelRidge("linear"), {"alpha": [0.1, 1.0]}, resume=tmp_path / "link.json")
+    search.fit(X, Y)
+    assert (tmp_path / "link.json").is_symlink()
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link.json", "scores.json"]
+    with pytest.raises(InvalidInput, match=r"KernelSearchCV: .*cannot be written"):
+        search.set_params(resume=tmp_path / "none" / "scores.json").fit(X, Y)
+
+
 def worth(factor):
     return make_scorer(lambda y, f: factor * float(np.mean(np.abs(y - f))))
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from mercer.cli import predicting
 from mercer.cli.places import given_paths
 from mercer.errors import InvalidInput, message
+from mercer.files import write_whole
 from mercer.io import Table, TableModel
-from mercer.io.outputs import check_output, write_whole
+from mercer.io.outputs import check_output
 from mercer.numerals import counted
 from mercer.tables.targets import Task
 

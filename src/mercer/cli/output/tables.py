@@ -12,7 +12,8 @@ import numpy as np
 
 from mercer.cli.places import given_paths
 from mercer.errors import InvalidInput, message
-from mercer.io.outputs import check_output, write_whole
+from mercer.files import write_whole
+from mercer.io.outputs import check_output
 from mercer.points.disk import ParquetSource
 
 __all__ = ["check_table_place", "write_table"]

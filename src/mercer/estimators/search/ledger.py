@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from mercer.errors import InvalidInput, message
+from mercer.files import write_whole
 
 __all__ = ["Ledger", "distinct"]
 
@@ -86,18 +84,8 @@ class Ledger:
         """Write the file, if there is one, as a whole."""
         if self.path is None:
             return
-        # A name that no file of the user has.
-        beside = self.path.with_name(f".{self.path.name[:100]}.{uuid4().hex}.part")
         kept = {"search": self.key, "digest": _digest(self.found), "found": self.found}
-        try:
-            beside.write_text(json.dumps(kept), encoding="utf-8")
-            os.replace(beside, self.path)
-        except OSError as error:
-            given = f"resume={str(self.path)!r} cannot be written ({error.strerror})"
-            raise InvalidInput(message(self.who, given, "choose another place, or make room")) from error
-        finally:
-            with suppress(OSError):
-                beside.unlink()
+        write_whole(self.path, json.dumps(kept).encode(), self.who)
 
 
 def _digest(found: Any) -> str:

@@ -13,11 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators import Nystroem
+from mercer.files import write_whole
 from mercer.io.codec import registry
 from mercer.io.onnx.formulas import Formula
 from mercer.io.onnx.graph import Graph, require_room
 from mercer.io.onnx.predictions import ROW, outputs
-from mercer.io.outputs import refuse_other_kind, write_whole
+from mercer.io.outputs import refuse_other_kind
 from mercer.kernels import Kernel
 from mercer.kernels.base import trace_or_none
 from mercer.points import count, vectors_of

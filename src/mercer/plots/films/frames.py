@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from mercer.errors import InvalidInput, message
-from mercer.plots.films.gif import save_gif
+from mercer.files import write_whole
+from mercer.plots.films.gif import as_gif
 from mercer.plots.films.page import page
 
 __all__ = ["Film"]
@@ -101,16 +102,13 @@ class Film:
         Raises
         ------
         InvalidInput
-            For other endings.
+            For other endings, and where the file cannot be written.
         """
         ending = Path(path).suffix.lower()
-        if ending == ".html":
-            Path(path).write_text(self.html(), encoding="utf-8")
-        elif ending == ".gif":
-            save_gif(self, path)
-        else:
+        if ending not in (".gif", ".html"):
             do = 'give a path that ends in ".gif" or ".html"'
             raise InvalidInput(message("film", f"a file named {Path(path).name!r}", do))
+        write_whole(Path(path), self.html().encode() if ending == ".html" else as_gif(self), "film")
 
     def html(self) -> str:
         """The page: play, pause, a slider, and the number of the step."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from mercer.plots.drawing.style import (
 )
 from mercer.plots.films.page import BANDS, scale
 
-__all__ = ["save_gif"]
+__all__ = ["as_gif"]
 
 MOST_FRAMES = 60
 SECONDS = 10
@@ -33,8 +34,8 @@ LAST = 2000
 DOTS_PER_INCH = 80
 
 
-def save_gif(film: Any, path: Any) -> None:
-    """Write at most 60 of the frames, in some ten seconds, and stay on the last one for a while."""
+def as_gif(film: Any) -> bytes:
+    """At most 60 of the frames, in some ten seconds, and the last one for a while."""
     import matplotlib.pyplot as plt
 
     film = film.thinned(MOST_FRAMES)
@@ -45,7 +46,9 @@ def save_gif(film: Any, path: Any) -> None:
         plt.close(drawing.ax.figure)
     each = int(np.clip(1000 * SECONDS / len(film), 100, 500))
     times = [each] * (len(images) - 1) + [LAST]
-    images[0].save(path, "GIF", save_all=True, append_images=images[1:], duration=times, loop=0)
+    file = io.BytesIO()
+    images[0].save(file, "GIF", save_all=True, append_images=images[1:], duration=times, loop=0)
+    return file.getvalue()
 
 
 def palette_of(film: Any) -> Any:
