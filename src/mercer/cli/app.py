@@ -2,69 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from difflib import get_close_matches
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mercer.cli import options
 from mercer.cli.guard import BAD_INPUT, FAILED, INTERRUPTED, guarded, tell
-from mercer.cli.options import (
-    Alpha,
-    AnyCommand,
-    AnyKernel,
-    AsJson,
-    Checkpoint,
-    Clusters,
-    Columns,
-    ColumnsOrWidth,
-    Components,
-    Config,
-    DaskScheduler,
-    Debug,
-    Drop,
-    FitKernel,
-    Folds,
-    Halving,
-    Holdout,
-    Keep,
-    LabPort,
-    LabRows,
-    LabTable,
-    LeftOut,
-    ManyKernels,
-    Memory,
-    MethodName,
-    Methods,
-    ModelFile,
-    ModelOut,
-    OtherTarget,
-    Outliers,
-    PerColumn,
-    PictureKind,
-    PictureOut,
-    Proba,
-    ReadText,
-    Repeats,
-    ReportOut,
-    Resume,
-    SaveConfig,
-    Seed,
-    SomeRows,
-    SomeTable,
-    TableFile,
-    TableOut,
-    Target,
-    Task,
-    Threads,
-    TuneKernel,
-    Vary,
-    Workers,
-)
 from mercer.numerals import counted
 
 if TYPE_CHECKING:
@@ -106,41 +53,9 @@ def run(args: list[str]) -> int:
         named = {one.callback.__name__ for one in app.registered_commands if one.callback is not None}
         known = args[0] if args and args[0] in named else ""
         advice = f"mercer {known} --help shows its options" if known else "mercer --help shows the commands"
-        given, meant = _mistaken(error, args, known)
+        given, meant = options.mistaken(error, args, known)
         tell(f"mercer: {message('options', given, meant + advice)}")
         return BAD_INPUT
-
-
-_MEANT = {
-    **dict.fromkeys(
-        ("--lambda", "--lam", "--lamda", "--ridge", "--reg"), "give --alpha NUMBER for λ: it is α on the command line"
-    ),
-    **dict.fromkeys(("--C", "--c", "--cost"), "give --alpha NUMBER, the weight of the penalty: C is 1/(2α)"),
-    "--gamma": 'give --kernel "gaussian(gamma=NUMBER)"',
-    "--sigma": 'give --kernel "gaussian(gamma=NUMBER)", where γ = 1/(2σ²)',
-    "--degree": 'give --kernel "polynomial(degree=NUMBER)"',
-}
-"""What other programs and textbooks call options, and what to give instead."""
-
-
-def _mistaken(error: Any, args: list[str], command: str) -> tuple[str, str]:
-    """What is wrong with the options, and what may be meant; only an option that is near is suggested."""
-    option = getattr(error, "option_name", None)
-    if option is None or not hasattr(error, "possibilities"):
-        given, context = error.format_message().rstrip("."), getattr(error, "ctx", None)
-        extra = re.search(r"extra argument(?:\(s\))? \((\S+)\)$", given)
-        aims = context is not None and any("--target" in one.opts for one in context.command.params)
-        return given, f"write --target {extra[1]} if it is the target; " if extra and aims else ""
-    context = getattr(error, "ctx", None)
-    takes = {one for known in context.command.params for one in known.opts} if context is not None else set[str]()
-    if option in _MEANT and _MEANT[option].split()[1] in takes:
-        return f"No such option: {option}", f"{_MEANT[option]}; "
-    near = get_close_matches(option, error.possibilities or (), n=1, cutoff=0.7)
-    value = next((one for one in args[1:] if one.startswith(option) and not one.startswith("--")), None)
-    meant = f"did you mean {near[0]}? " if near else ""
-    if value is not None and command:
-        meant = f'write mercer {command} -- "{value}" if it is no option; '
-    return f"No such option: {option}", meant
 
 
 def _version(wanted: bool) -> None:
@@ -170,31 +85,31 @@ def _main(
 @guarded
 def fit(
     context: typer.Context,
-    table: TableFile,
-    target: Target = None,
-    method: MethodName = "ridge",
-    kernel: FitKernel = None,
-    alpha: Alpha = None,
-    components: Components = None,
-    clusters: Clusters = None,
-    outliers: Outliers = None,
-    columns: Columns = None,
-    drop: Drop = None,
-    text: ReadText = None,
-    task: Task = "auto",
-    out: ModelOut = None,
-    report: ReportOut = None,
-    seed: Seed = 0,
-    memory: Memory = None,
-    holdout: Holdout = True,
-    as_json: AsJson = False,
-    threads: Threads = None,
-    dask: DaskScheduler = None,
-    workers: Workers = None,
-    checkpoint: Checkpoint = None,
-    config: Config = None,
-    save_config: SaveConfig = None,
-    debug: Debug = False,
+    table: options.TableFile,
+    target: options.Target = None,
+    method: options.MethodName = "ridge",
+    kernel: options.FitKernel = None,
+    alpha: options.Alpha = None,
+    components: options.Components = None,
+    clusters: options.Clusters = None,
+    outliers: options.Outliers = None,
+    columns: options.Columns = None,
+    drop: options.Drop = None,
+    text: options.ReadText = None,
+    task: options.Task = "auto",
+    out: options.ModelOut = None,
+    report: options.ReportOut = None,
+    seed: options.Seed = 0,
+    memory: options.Memory = None,
+    holdout: options.Holdout = True,
+    as_json: options.AsJson = False,
+    threads: options.Threads = None,
+    dask: options.DaskScheduler = None,
+    workers: options.Workers = None,
+    checkpoint: options.Checkpoint = None,
+    config: options.Config = None,
+    save_config: options.SaveConfig = None,
+    debug: options.Debug = False,
 ) -> None:
     """Fit a model that predicts one column of a table from the others.
 
@@ -217,25 +132,25 @@ def fit(
 @guarded
 def tune(
     context: typer.Context,
-    table: TableFile,
-    target: Target = None,
-    kernel: TuneKernel = None,
-    columns: Columns = None,
-    drop: Drop = None,
-    text: ReadText = None,
-    task: Task = "auto",
-    per_column: PerColumn = False,
-    halving: Halving = None,
-    resume: Resume = None,
-    out: ModelOut = None,
-    seed: Seed = 0,
-    memory: Memory = None,
-    as_json: AsJson = False,
-    threads: Threads = None,
-    checkpoint: Checkpoint = None,
-    config: Config = None,
-    save_config: SaveConfig = None,
-    debug: Debug = False,
+    table: options.TableFile,
+    target: options.Target = None,
+    kernel: options.TuneKernel = None,
+    columns: options.Columns = None,
+    drop: options.Drop = None,
+    text: options.ReadText = None,
+    task: options.Task = "auto",
+    per_column: options.PerColumn = False,
+    halving: options.Halving = None,
+    resume: options.Resume = None,
+    out: options.ModelOut = None,
+    seed: options.Seed = 0,
+    memory: options.Memory = None,
+    as_json: options.AsJson = False,
+    threads: options.Threads = None,
+    checkpoint: options.Checkpoint = None,
+    config: options.Config = None,
+    save_config: options.SaveConfig = None,
+    debug: options.Debug = False,
 ) -> None:
     """Choose a kernel and its parameters for a table.
 
@@ -265,26 +180,26 @@ def tune(
 @guarded
 def compare(
     context: typer.Context,
-    table: TableFile,
-    target: Target = None,
-    methods: Methods = None,
-    kernel: ManyKernels = None,
-    columns: Columns = None,
-    drop: Drop = None,
-    text: ReadText = None,
-    task: Task = "auto",
-    rows: SomeRows = 2000,
-    folds: Folds = 5,
-    repeats: Repeats = 2,
-    resume: Resume = None,
-    out: ModelOut = None,
-    seed: Seed = 0,
-    memory: Memory = None,
-    as_json: AsJson = False,
-    threads: Threads = None,
-    config: Config = None,
-    save_config: SaveConfig = None,
-    debug: Debug = False,
+    table: options.TableFile,
+    target: options.Target = None,
+    methods: options.Methods = None,
+    kernel: options.ManyKernels = None,
+    columns: options.Columns = None,
+    drop: options.Drop = None,
+    text: options.ReadText = None,
+    task: options.Task = "auto",
+    rows: options.SomeRows = 2000,
+    folds: options.Folds = 5,
+    repeats: options.Repeats = 2,
+    resume: options.Resume = None,
+    out: options.ModelOut = None,
+    seed: options.Seed = 0,
+    memory: options.Memory = None,
+    as_json: options.AsJson = False,
+    threads: options.Threads = None,
+    config: options.Config = None,
+    save_config: options.SaveConfig = None,
+    debug: options.Debug = False,
 ) -> None:
     """Compare methods and kernels on a table by nested cross-validation.
 
@@ -307,16 +222,16 @@ def compare(
 @app.command()
 @guarded
 def predict(
-    model: ModelFile,
-    table: TableFile,
-    out: TableOut = None,
-    memory: Memory = None,
-    proba: Proba = False,
-    keep: Keep = None,
-    as_json: AsJson = False,
-    threads: Threads = None,
-    config: Config = None,
-    debug: Debug = False,
+    model: options.ModelFile,
+    table: options.TableFile,
+    out: options.TableOut = None,
+    memory: options.Memory = None,
+    proba: options.Proba = False,
+    keep: options.Keep = None,
+    as_json: options.AsJson = False,
+    threads: options.Threads = None,
+    config: options.Config = None,
+    debug: options.Debug = False,
 ) -> None:
     """Predict the target of each row of a table.
 
@@ -330,15 +245,15 @@ def predict(
 @app.command()
 @guarded
 def transform(
-    model: ModelFile,
-    table: TableFile,
-    out: TableOut = None,
-    memory: Memory = None,
-    keep: Keep = None,
-    as_json: AsJson = False,
-    threads: Threads = None,
-    config: Config = None,
-    debug: Debug = False,
+    model: options.ModelFile,
+    table: options.TableFile,
+    out: options.TableOut = None,
+    memory: options.Memory = None,
+    keep: options.Keep = None,
+    as_json: options.AsJson = False,
+    threads: options.Threads = None,
+    config: options.Config = None,
+    debug: options.Debug = False,
 ) -> None:
     """Write the scores of each row of a table on the components of a model.
 
@@ -351,14 +266,14 @@ def transform(
 @app.command()
 @guarded
 def evaluate(
-    model: ModelFile,
-    table: TableFile,
-    target: OtherTarget = None,
-    memory: Memory = None,
-    as_json: AsJson = False,
-    threads: Threads = None,
-    config: Config = None,
-    debug: Debug = False,
+    model: options.ModelFile,
+    table: options.TableFile,
+    target: options.OtherTarget = None,
+    memory: options.Memory = None,
+    as_json: options.AsJson = False,
+    threads: options.Threads = None,
+    config: options.Config = None,
+    debug: options.Debug = False,
 ) -> None:
     """Score a model on a table that has the target column."""
     from mercer.cli import predicting
@@ -389,7 +304,7 @@ def evaluate(
 
 @app.command()
 @guarded
-def inspect(model: ModelFile, as_json: AsJson = False, debug: Debug = False) -> None:
+def inspect(model: options.ModelFile, as_json: options.AsJson = False, debug: options.Debug = False) -> None:
     """Show what is in a model file."""
     from mercer.cli.columns import listed
     from mercer.cli.methods.supervised import regularisation
@@ -420,16 +335,16 @@ def inspect(model: ModelFile, as_json: AsJson = False, debug: Debug = False) -> 
 @app.command()
 @guarded
 def plot(
-    model: ModelFile,
-    table: TableFile,
-    out: PictureOut,
-    kind: PictureKind = "auto",
-    target: OtherTarget = None,
-    memory: Memory = None,
-    as_json: AsJson = False,
-    threads: Threads = None,
-    config: Config = None,
-    debug: Debug = False,
+    model: options.ModelFile,
+    table: options.TableFile,
+    out: options.PictureOut,
+    kind: options.PictureKind = "auto",
+    target: options.OtherTarget = None,
+    memory: options.Memory = None,
+    as_json: options.AsJson = False,
+    threads: options.Threads = None,
+    config: options.Config = None,
+    debug: options.Debug = False,
 ) -> None:
     """Draw a model and the rows of a table.
 
@@ -453,17 +368,17 @@ def plot(
 @app.command()
 @guarded
 def check(
-    kernel: AnyKernel,
-    table: SomeTable = None,
-    target: LeftOut = None,
-    columns: ColumnsOrWidth = None,
-    drop: Drop = None,
-    text: ReadText = None,
-    vary: Vary = None,
-    as_json: AsJson = False,
-    threads: Threads = None,
-    config: Config = None,
-    debug: Debug = False,
+    kernel: options.AnyKernel,
+    table: options.SomeTable = None,
+    target: options.LeftOut = None,
+    columns: options.ColumnsOrWidth = None,
+    drop: options.Drop = None,
+    text: options.ReadText = None,
+    vary: options.Vary = None,
+    as_json: options.AsJson = False,
+    threads: options.Threads = None,
+    config: options.Config = None,
+    debug: options.Debug = False,
 ) -> None:
     """Check whether a function is a Mercer kernel.
 
@@ -485,7 +400,7 @@ def check(
 
 @app.command()
 @guarded
-def demo(as_json: AsJson = False, threads: Threads = None, debug: Debug = False) -> None:
+def demo(as_json: options.AsJson = False, threads: options.Threads = None, debug: options.Debug = False) -> None:
     """Fit a model of handwritten digits, then compare speed and results with scikit-learn."""
     from mercer.cli.demo import run_demo
     from mercer.cli.output import results, show
@@ -498,7 +413,7 @@ def demo(as_json: AsJson = False, threads: Threads = None, debug: Debug = False)
 
 @app.command()
 @guarded
-def schema(command: AnyCommand, debug: Debug = False) -> None:
+def schema(command: options.AnyCommand, debug: options.Debug = False) -> None:
     """Print the JSON Schema of what a command prints with --json."""
     from mercer.cli.output import results
     from mercer.cli.output.schema import described
@@ -509,17 +424,17 @@ def schema(command: AnyCommand, debug: Debug = False) -> None:
 @app.command()
 @guarded
 def lab(
-    table: LabTable = None,
-    target: Target = None,
-    columns: Columns = None,
-    drop: Drop = None,
-    task: Task = "auto",
-    rows: LabRows = 2000,
-    port: LabPort = 0,
-    as_json: AsJson = False,
-    threads: Threads = None,
-    config: Config = None,
-    debug: Debug = False,
+    table: options.LabTable = None,
+    target: options.Target = None,
+    columns: options.Columns = None,
+    drop: options.Drop = None,
+    task: options.Task = "auto",
+    rows: options.LabRows = 2000,
+    port: options.LabPort = 0,
+    as_json: options.AsJson = False,
+    threads: options.Threads = None,
+    config: options.Config = None,
+    debug: options.Debug = False,
 ) -> None:
     """Try kernels and methods on a page in the browser, on this machine only.
 

@@ -1,9 +1,11 @@
-"""The arguments and options that commands share, each with its help."""
+"""The arguments and options that commands share, each with its help, and those that a mistake may mean."""
 
 from __future__ import annotations
 
+import re
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -61,6 +63,7 @@ __all__ = [
     "TuneKernel",
     "Vary",
     "Workers",
+    "mistaken",
 ]
 
 COMMANDS = ("fit", "tune", "compare", "predict", "transform", "evaluate", "inspect", "plot", "check", "demo", "lab")
@@ -360,3 +363,34 @@ SomeRows = Annotated[
 ]
 Folds = Annotated[int, typer.Option(metavar="N", help="Divide the rows into N folds.", min=2, max=20)]
 Repeats = Annotated[int, typer.Option(metavar="N", help="Divide the rows anew so many times.", min=1, max=100)]
+
+_MEANT = {
+    **dict.fromkeys(
+        ("--lambda", "--lam", "--lamda", "--ridge", "--reg"), "give --alpha NUMBER for λ: it is α on the command line"
+    ),
+    **dict.fromkeys(("--C", "--c", "--cost"), "give --alpha NUMBER, the weight of the penalty: C is 1/(2α)"),
+    "--gamma": 'give --kernel "gaussian(gamma=NUMBER)"',
+    "--sigma": 'give --kernel "gaussian(gamma=NUMBER)", where γ = 1/(2σ²)',
+    "--degree": 'give --kernel "polynomial(degree=NUMBER)"',
+}
+"""What other programs and textbooks call options, and what to give instead."""
+
+
+def mistaken(error: Any, args: list[str], command: str) -> tuple[str, str]:
+    """What is wrong with the options, and what may be meant; only an option that is near is suggested."""
+    option = getattr(error, "option_name", None)
+    if option is None or not hasattr(error, "possibilities"):
+        given, context = error.format_message().rstrip("."), getattr(error, "ctx", None)
+        extra = re.search(r"extra argument(?:\(s\))? \((\S+)\)$", given)
+        aims = context is not None and any("--target" in one.opts for one in context.command.params)
+        return given, f"write --target {extra[1]} if it is the target; " if extra and aims else ""
+    context = getattr(error, "ctx", None)
+    takes = {one for known in context.command.params for one in known.opts} if context is not None else set[str]()
+    if option in _MEANT and _MEANT[option].split()[1] in takes:
+        return f"No such option: {option}", f"{_MEANT[option]}; "
+    near = get_close_matches(option, error.possibilities or (), n=1, cutoff=0.7)
+    value = next((one for one in args[1:] if one.startswith(option) and not one.startswith("--")), None)
+    meant = f"did you mean {near[0]}? " if near else ""
+    if value is not None and command:
+        meant = f'write mercer {command} -- "{value}" if it is no option; '
+    return f"No such option: {option}", meant

@@ -14,6 +14,7 @@ from mercer.errors import InvalidInput, message
 from mercer.estimators.base.calibration import coupled, probabilities
 from mercer.estimators.base.pairwise import votes
 from mercer.estimators.svm.support_vectors import SupportVectorMachine
+from mercer.estimators.svm.svc import NO_MARGIN
 from mercer.sklearn.faces import REFUSALS, Face, kernel_of, quietly
 
 __all__ = ["SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM"]
@@ -105,7 +106,7 @@ class Machine(Face, BaseLibSVM):
 
     def _require_margin(self, machine: SupportVectorMachine) -> None:
         """Raise InvalidInput where ours divides by a margin that is only rounding, and LIBSVM by another."""
-        if why := next((one for one in machine.report_.warnings if "finds no margin" in one), None):
+        if why := next((one for one in machine.report_.warnings if NO_MARGIN in one), None):
             raise InvalidInput(why)
 
     def _made(self) -> SupportVectorMachine:

@@ -19,6 +19,8 @@ ROUNDING = 1e-12
 """By how much a sum of weights may be beyond what it must be, relatively."""
 OF_MARGIN = 0.01
 """The share of a margin that m − M may be: margins are small where ν is, and `tol` knows nothing of them."""
+NO_MARGIN = "finds no margin"
+"""What the warnings of a machine without a margin say."""
 
 
 class SVC(LandmarkMachine, SupportVectorClassifier):
@@ -369,7 +371,7 @@ class NuSVC(SupportVectorClassifier):
         margin = (second - first) / 2
         found = margin > self._uncertainty(data, family, x)
         if not np.all(found):
-            given = f"nu={self.nu:g} finds no margin between two classes"
+            given = f"nu={self.nu:g} {NO_MARGIN} between two classes"
             do = "raise nu, or take a kernel that tells their rows apart"
             self.report_.warnings.append(message("NuSVC", given, do))
             warn(self.report_.warnings[-1], ConvergenceWarning)
