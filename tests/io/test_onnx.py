@@ -197,12 +197,20 @@ def test_distances_of_many_columns(kernel):
 
 
 SCALERS = [StandardScaler(), StandardScaler(with_mean=False), StandardScaler(with_std=False), RobustScaler()]
-SCALERS += [MaxAbsScaler(), MinMaxScaler((-2.0, 1.0)), MinMaxScaler(clip=True), "passthrough"]
+SCALERS += [MaxAbsScaler(), MinMaxScaler((-2.0, 1.0)), MinMaxScaler(clip=True), MaxAbsScaler(clip=True), "passthrough"]
 
 
 @pytest.mark.parametrize("scaler", SCALERS, ids=str)
 def test_pipelines_with_scalers(scaler):
     check(make_pipeline(scaler, MaxAbsScaler(), mercer.SVC()).fit(TRAIN, NAMES), NEW)
+
+
+@pytest.mark.parametrize("scaler", SCALERS, ids=str)
+def test_pipelines_of_single_precision(scaler):
+    """scikit-learn scales in float32, the graph in float64: they differ by float32's rounding."""
+    rows, new = TRAIN.astype(np.float32), NEW.astype(np.float32)
+    model = make_pipeline(scaler, mercer.KernelRidge("gaussian(gamma=0.5)", alpha=0.1)).fit(rows, TARGET)
+    assert_close(outputs(model, new)["variable"][:, 0], model.predict(new), rtol=1e-5)
 
 
 def test_sparse_rows_and_compressed_models():

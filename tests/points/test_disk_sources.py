@@ -315,3 +315,22 @@ def test_scikit_learn_splits_rows_on_disk(tmp_path):
     np.testing.assert_array_equal(rows[[3, 7]].dense(), X[[3, 7]])
     np.testing.assert_array_equal(rows[5:1500].within(30_000).dense(), X[5:1500])
     assert rows[5:9].names == ["a", "b"]
+
+
+def test_row_groups_and_parts_without_rows_are_passed_over(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table({"a": X[:300, 0], "b": X[:300, 1]})
+    with pq.ParquetWriter(tmp_path / "groups.parquet", table.schema) as writer:
+        for part in (table[:0], table[:100], table[100:100], table[100:], table[:0]):
+            writer.write_table(part)
+    (tmp_path / "parts").mkdir()
+    for name, part in (("a", table[:150]), ("b", table[:0]), ("c", table[150:])):
+        pq.write_table(part, tmp_path / "parts" / f"{name}.parquet")
+    plain = KernelRidge("gaussian(gamma=0.5)").fit(X[:300], Y[:300])
+    for path in (tmp_path / "groups.parquet", tmp_path / "parts"):
+        model = KernelRidge("gaussian(gamma=0.5)").fit(read_points(path), Y[:300])
+        assert np.array_equal(model.X_fit_, X[:300])
+        assert np.allclose(model.dual_coef_, plain.dual_coef_)
+    pq.write_table(table[:0], tmp_path / "none.parquet")
+    with pytest.raises(InvalidInput, match="has no rows; give at least one row"):
+        KernelRidge().fit(read_points(tmp_path / "none.parquet"), [])

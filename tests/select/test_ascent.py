@@ -67,6 +67,49 @@ def test_where_the_likelihood_has_no_value_the_first_start_is_taken():
     np.testing.assert_allclose(np.log(found.theta), PEAK, atol=0.05)
     with pytest.raises(InvalidInput, match="another kernel, or centre the columns"):
         search().run(lambda theta: None, [own])
-    with pytest.raises(InvalidInput, match="larger initial noise"):
-        ones = np.ones(3)
-        Ascent("test", ("noise", "b", "c"), ones, 1e-3 * ones, 1e3 * ones).run(lambda theta: None, [own])
+
+
+def cliff(ends_at, value=-1.0, steep=1.0):
+    """log p = −steep (u − 1)², without a value where u < ends_at."""
+
+    def of(theta):
+        u = np.log(theta)
+        return None if u[0] < ends_at else (value - steep * float((u[0] - 1) ** 2), -2 * steep * (u - 1))
+
+    return of
+
+
+def one(first, **options):
+    at = np.array([np.exp(first)])
+    return Ascent("test", ("a",), at, at * 1e-9, at * 1e9, **options)
+
+
+@pytest.mark.parametrize("steep", [1.0, 1e4, 1e8])
+def test_a_steep_start_ends_no_search(steep):
+    """The loss is divided by the first slope, and a gain of 1e-9 of it was an end: 1 nat of a slope of 1e9."""
+
+    def of(theta):
+        v = np.log(theta[0] / 3)
+        return -float(np.log(1 + steep * v**2)) - 5.0, np.array([-2 * steep * v / (1 + steep * v**2)])
+
+    found = one(-4.0).run(of)
+    assert found.value == pytest.approx(-5.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("edge", [0.0, 0.9, 0.999])
+def test_a_cliff_beside_the_maximum_ends_no_search(edge):
+    """The first step, of length 1, may lead over it."""
+    found = one(3.0).run(cliff(edge, steep=100.0))
+    assert found.value == pytest.approx(-1.0, abs=1e-6)
+    assert not found.notes
+
+
+def test_the_end_at_a_cliff_is_noted():
+    found = one(3.0).run(cliff(2.0))
+    assert found.value == pytest.approx(-2.0, abs=1e-3)
+    assert "the search ended at a slope of" in found.notes[0]
+
+
+def test_where_nothing_has_a_likelihood_the_advice_is_the_callers():
+    with pytest.raises(InvalidInput, match=r"test: .* not positive definite .*; add noise\."):
+        one(0.0, firmer="add noise").run(lambda theta: None)

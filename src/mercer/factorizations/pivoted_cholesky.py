@@ -13,7 +13,7 @@ from mercer.errors import InvalidInput, message
 from mercer.events import TilesDone, emit
 from mercer.factorizations.factor import Factor, squared_correlations, squares
 from mercer.operators import Operator, estimate_norm
-from mercer.operators.arrays import require_finite
+from mercer.operators.arrays import require_finite, row_blocks
 
 __all__ = ["PivotedCholesky", "pivoted_cholesky"]
 
@@ -25,6 +25,9 @@ POWERS = 4
 
 ROWS = 64
 """The number of rows from which correlations are estimated."""
+
+BLOCK_ENTRIES = 1 << 21
+"""Entries of these rows that are in memory together, with as many of the factor and their differences in float64."""
 
 NOISE = 8.0
 """Diagonal entries of the remainder below this many roundings of A's count as 0, and cannot be pivots."""
@@ -86,7 +89,10 @@ class PivotedCholesky:
         if isinstance(F, Factor):
             sums = F.squared_correlations(A, some, left)
         else:
-            sums = squared_correlations(A.rows(some), (F @ F[some].T).T, left) / left[some]
+            sums = np.zeros(len(some))
+            for J in row_blocks(len(left), len(some), BLOCK_ENTRIES):
+                rows = A.block(some, J) if len(left) > J.stop - J.start else A.rows(some)
+                sums += squared_correlations(rows, (F[J] @ F[some].T).T, left[J]) / left[some]
         return float(np.median(sums - 1.0))
 
     def norm(self, s: ArrayLike = 1.0) -> float:

@@ -210,14 +210,15 @@ class Kernel:
         """Whether the kernel reads precomputed kernel values."""
         return self.space.numbered
 
-    def _of_mixed_rows(self) -> bool:
+    @property
+    def of_mixed_rows(self) -> bool:
         """Whether a part of the kernel reads objects in a column of the rows.
 
         >>> from mercer.kernels import Linear, Spectrum
-        >>> (Linear().on([0]) + Spectrum().on([1]))._of_mixed_rows(), Spectrum()._of_mixed_rows()
+        >>> (Linear().on([0]) + Spectrum().on([1])).of_mixed_rows, Spectrum().of_mixed_rows
         (True, False)
         """
-        return any(child._of_mixed_rows() for child in self._children().values())
+        return any(child.of_mixed_rows for child in self._children().values())
 
     def _of_all_columns(self) -> Kernel | None:
         """A part of the kernel that reads all columns of the rows, or None."""
@@ -288,7 +289,7 @@ class Kernel:
         kernel = self if Z is not None else self.resolve(X)
         x = kernel.space.points(X, type(self).__name__, kernel.as_objects)
         if Z is not None:
-            if kernel.space.vectors:
+            if not kernel.space.numbered:
                 same_names(points_of(X).names, points_of(Z).names, type(self).__name__)
             Z = kernel.space.others(x, Z, type(self).__name__, kernel.as_objects).rows
         kernel.check_data(x.rows)
@@ -728,12 +729,12 @@ class _Pairwise(Kernel):
 
     @property
     def space(self) -> Space:
-        if self._of_mixed_rows():
+        if self.of_mixed_rows:
             return OBJECTS
         return self.right.space if self.right.space.vectors else self.left.space
 
     def as_objects(self, X: Array) -> Array:
-        if self._of_mixed_rows() and (part := self._of_all_columns()) is not None:
+        if self.of_mixed_rows and (part := self._of_all_columns()) is not None:
             given = f"{part!r:.200} reads all columns, and some of them are not numbers"
             do = "say which columns each part reads: .on([...])"
             raise InvalidInput(message(type(self).__name__, given, do))
@@ -909,7 +910,7 @@ class Power(Kernel):
     """
 
     kernel: Kernel
-    exponent: float
+    exponent: int | float  # whole powers are no parameters to differentiate in
     precedence: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
@@ -1076,13 +1077,14 @@ class OnColumns(Kernel):
 
     @property
     def space(self) -> Space:
-        return OBJECTS if self._of_mixed_rows() else VECTORS
+        return OBJECTS if self.of_mixed_rows else VECTORS
 
     def _of_objects(self) -> bool:
         return False
 
-    def _of_mixed_rows(self) -> bool:
-        return self.kernel._of_objects() or super()._of_mixed_rows()
+    @property
+    def of_mixed_rows(self) -> bool:
+        return self.kernel._of_objects() or super().of_mixed_rows
 
     def _of_all_columns(self) -> None:
         return None

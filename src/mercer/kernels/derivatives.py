@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any
 
@@ -62,13 +62,17 @@ def tunable_parameters(kernel: Kernel) -> dict[str, float]:
 
 
 def positive_parameters(kernel: Kernel, before: str = "") -> dict[str, float]:
-    """All parameters that are positive, finite floats, whether or not the formula can be traced."""
+    """All parameters that are positive, finite floats, whether or not the formula can be traced.
+
+    An integer is one where the class declares a float, and no integer: ``gamma: float = 1``.
+    """
     found: dict[str, float] = {}
+    declared = {one.name for one in fields(kernel) if one.type in ("float", float)} if is_dataclass(kernel) else ()
     for name, value in kernel._params().items():
         if isinstance(value, Kernel):
             found |= positive_parameters(value, f"{before}{name}__")
-        elif isinstance(value, float) and 0 < value < np.inf:
-            found[before + name] = value
+        elif (isinstance(value, float) or (type(value) is int and name in declared)) and 0 < value < np.inf:
+            found[before + name] = float(value)
         elif name == "scales" and isinstance(value, tuple):
             found |= {f"{before}{name}[{j}]": float(scale) for j, scale in enumerate(value)}
     return found

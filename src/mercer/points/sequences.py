@@ -29,7 +29,8 @@ def as_sequences(X: Any, who: str = "sequences") -> NDArray[Any]:
     Raises
     ------
     InvalidInput
-        For one string instead of several, for numbers, bytes and missing values, and if there are no sequences.
+        For one string instead of several, for numbers, bytes and missing values, for a data frame of several columns,
+        and if there are no sequences.
 
     Examples
     --------
@@ -59,7 +60,12 @@ def _items(X: Any, who: str) -> Iterable[Any]:
     if isinstance(X, str | bytes):
         raise InvalidInput(message(who, "one string instead of several", "give a list of strings"))
     require_collection(X, who)
-    X = points_of(X).items
+    points = points_of(X)
+    if points.names is not None and len(points.names) > 1:
+        given = f"a data frame with {counted(len(points.names), 'column')}"
+        name = points.names[-1]
+        raise InvalidInput(message(who, given, f"give one of them, df[{name!r}], or the kernel .on([{name!r}])"))
+    X = points.items
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUT" and X.shape[1] == 1:
         X = X[:, 0]
     if isinstance(X, np.ndarray) and (X.ndim == 0 or (X.ndim == 1 and X.dtype.kind not in "OUT")):

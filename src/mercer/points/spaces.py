@@ -97,6 +97,11 @@ class Objects(Space):
     def points(self, X: Any, who: str, as_objects: Reader) -> Points:
         return points_of(as_objects(rows_of(X)))
 
+    def pair(self, X: Any, Z: Any | None, who: str, as_objects: Reader) -> tuple[Points, Points | None]:
+        if Z is not None:
+            same_names(points_of(X).names, points_of(Z).names, who)
+        return super().pair(X, Z, who, as_objects)
+
     def holds(self, rows: Any) -> bool:
         listed = isinstance(rows, list | tuple) or (isinstance(rows, np.ndarray) and rows.dtype.kind in "biufO")
         return listed or super().holds(rows)

@@ -36,6 +36,8 @@ NEAR = 2e-2
 log p is 2e-4 below its maximum for each of them."""
 BESIDE = 0.1
 """The same for half of the rows, whose own end is further than that from the end with all rows."""
+STEEP = 0.01
+"""Slope of log p, relative to it, above which the end of a search is noted: a maximum is not near."""
 SPREAD = np.log(10.0)
 """Further starts are drawn within a factor of 10 of the first."""
 
@@ -74,6 +76,37 @@ class _Evaluations:
         return float(row[size]), row[size + 1 :].copy()
 
 
+class _Walled:
+    """A loss with a wall where there is no likelihood, and the end of a search that gains nothing.
+
+    The wall is the mirror image of the slope that the line search came down. From a wall of 1e25 it would conclude
+    that the minimum is 1e-25 of a step away, and steps so short gain nothing.
+    """
+
+    def __init__(self, loss: Loss, ftol: float, unit: float) -> None:
+        self.loss, self.ftol, self.unit = loss, ftol, unit
+        self.at: tuple[Floats, float, Floats] | None = None
+        self.last: tuple[Floats, float, Floats] | None = None
+
+    def __call__(self, x: Floats) -> tuple[float, Floats]:
+        value, gradient = self.loss(x)
+        if self.at is not None and not value * self.unit < NONE / 2:
+            before, height, slope = self.at
+            return height + abs(float(slope @ (x - before))), -slope
+        self.last = x.copy(), value, gradient
+        self.at = self.at or self.last
+        return value, gradient
+
+    def step(self, _: Floats) -> None:
+        """A step was taken, to the last place that was looked at."""
+        assert self.at is not None
+        assert self.last is not None
+        (_, before, _), (_, after, _), self.at = self.at, self.last, self.last
+        # L-BFGS-B's own test has |loss| for |−log p|, which a unit makes small: steep starts would end at once.
+        if before - after <= self.ftol * max(abs(before), abs(after), 1 / self.unit):
+            raise StopIteration
+
+
 @dataclass(frozen=True, eq=False)
 class Ascended:
     """The best end of all starts.
@@ -88,7 +121,7 @@ class Ascended:
         log p at the end of each start.
     evaluations : int
     notes : tuple of str
-        Parameters that ended at a bound, and a step limit that came first.
+        Parameters that ended at a bound, an end that is steep, and a step limit that came first.
     """
 
     theta: Floats
@@ -116,6 +149,8 @@ class Ascent:
         Most steps of each start.
     seed : int
         Of the further starts.
+    firmer : str
+        What to do where no parameters have a likelihood.
 
     Examples
     --------
@@ -133,6 +168,7 @@ class Ascent:
     restarts: int = 0
     max_steps: int = 100
     seed: int = 0
+    firmer: str = "choose another kernel, or centre the columns"
 
     def run(self, likelihood: LogLikelihood, coarse: Sequence[LogLikelihood] = ()) -> Ascended:
         """The best end of all starts.
@@ -172,10 +208,17 @@ class Ascent:
             value, gradient = first if np.array_equal(v, u) else loss(v)
             return value / steep, gradient / steep
 
-        options = {"maxiter": self.max_steps, "gtol": 1e-3 / steep, "ftol": ftol}
-        end = minimize(scaled, u, jac=True, method="L-BFGS-B", bounds=self._box, options=options)
+        end = self._minimum(scaled, u, self._box, 1e-3 / steep, ftol, steep)
         end.fun, end.jac = end.fun * steep, end.jac * steep
         return end
+
+    def _minimum(
+        self, loss: Loss, start: Floats, box: list[tuple[float, float]], gtol: float, ftol: float, unit: float = 1.0
+    ) -> Any:
+        """L-BFGS-B's end: at a slope of gtol, or a gain of ftol of −log p, which is `unit` times the loss."""
+        walled = _Walled(loss, ftol, unit)
+        options = {"maxiter": self.max_steps, "gtol": gtol, "ftol": 0.0}
+        return minimize(walled, start, jac=True, method="L-BFGS-B", bounds=box, options=options, callback=walled.step)
 
     @property
     def _box(self) -> list[tuple[float, float]]:
@@ -218,9 +261,8 @@ class Ascent:
             value, gradient = loss(u) if inside else (NONE, np.zeros(len(u)))
             return value, gradient @ turned
 
-        options = {"maxiter": self.max_steps, "gtol": slope, "ftol": 1e-9}
         box = [(-1e6, 1e6)] * len(near)  # with a box, the first step is as long as the curvature says
-        end = minimize(within, np.zeros(len(near)), jac=True, method="L-BFGS-B", bounds=box, options=options)
+        end = self._minimum(within, np.zeros(len(near)), box, slope, 1e-9)
         if not end.fun < NONE / 2:
             return None
         end.x = near + turned @ end.x
@@ -233,13 +275,16 @@ class Ascent:
         best = min(ends, key=lambda end: end.fun)
         if not best.fun < NONE / 2:
             given = "a kernel matrix that was not positive definite for any parameters that were tried"
-            noisy, other = "give a larger initial noise", "choose another kernel, or centre the columns"
-            raise InvalidInput(message(self.who, given, noisy if "noise" in self.names else other))
+            raise InvalidInput(message(self.who, given, self.firmer))
         theta, notes = np.exp(best.x), []
         for name, u, value, low, high in zip(self.names, best.x, theta, self.low, self.high, strict=True):
             at = "lower" if u <= np.log(low) + 1e-6 else "upper" if u >= np.log(high) - 1e-6 else ""
             if at:
                 notes.append(f"{name} = {value:.3g} is at its {at} bound")
+        low, high = best.x <= np.log(self.low) + 1e-6, best.x >= np.log(self.high) - 1e-6
+        rises = np.where((low & (best.jac > 0)) | (high & (best.jac < 0)), 0.0, np.abs(best.jac)).max(initial=0.0)
+        if rises > STEEP * max(abs(float(best.fun)), 1.0):
+            notes.append(f"the search ended at a slope of {rises:.2g} of log p: restarts= may find better parameters")
         if best.status == 1:
             notes.append(f"stopped after {self.max_steps} steps: more steps may find better parameters")
         ended = tuple(-float(end.fun) for end in ends)

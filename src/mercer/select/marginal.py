@@ -20,7 +20,7 @@ from mercer.gram import KernelOperator
 from mercer.gram.remainder import require_values
 from mercer.kernels import Kernel, Scaled, as_kernel
 from mercer.numerals import counted
-from mercer.points import as_rows, as_seed, available_memory, points_of, require, sample_rows, vectors_of
+from mercer.points import as_rows, as_seed, available_memory, count, points_of, require, sample_rows, take, vectors_of
 from mercer.points.validate import squarable
 from mercer.select.alignment import less_mean
 from mercer.select.ascent import Ascended, Ascent, bounds_of
@@ -97,7 +97,7 @@ def log_marginal_likelihood(
     Parameters
     ----------
     kernel : Kernel or str
-    X : array-like of shape (n, d)
+    X : array-like of shape (n, d), or objects that the kernel takes
     y : array-like of shape (n,) or (n, targets)
         No mean is subtracted. Several targets are independent: their log-likelihoods are added.
     noise : float > 0
@@ -126,8 +126,7 @@ def log_marginal_likelihood(
     >>> round(value, 6), {name: round(one, 6) for name, one in gradient.items()}  # N(1; 0, 3)
     (-1.634911, {'scale': -0.222222, 'kernel__gamma': 0.0, 'noise': -0.111111})
     """
-    rows, targets = _checked(X, y)
-    own = as_kernel(kernel).resolve(rows)
+    own, rows, targets = _checked(kernel, X, y)
     require_values(KernelOperator(own, rows, dtype=np.float64), "log_marginal_likelihood")
     if not (np.isfinite(noise) and noise > 0):
         raise InvalidInput(message("log_marginal_likelihood", f"noise={noise!r}", "give a positive number"))
@@ -163,7 +162,7 @@ def maximise_marginal_likelihood(
     ----------
     kernel : Kernel or str
         The initial kernel; "scale" and "median" are resolved on the sample first.
-    X : array-like of shape (n, d)
+    X : array-like of shape (n, d), or objects that the kernel takes
     y : array-like of shape (n,) or (n, targets)
         Its mean is subtracted.
     noise : float, optional
@@ -216,11 +215,10 @@ def maximise_marginal_likelihood(
     """
     seed = as_seed(random_state, "maximise_marginal_likelihood")
     start = perf_counter()
-    rows, targets = _checked(X, y, sample, seed)
+    own, rows, targets = _checked(kernel, X, y, sample, seed)
     Z = less_mean(targets)
     if not np.any(Z):
         raise InvalidInput(message(WHO, "targets that are all the same", "give targets that vary"))
-    own = as_kernel(kernel).resolve(rows)
     require_values(KernelOperator(own, rows, dtype=np.float64), WHO)
     likelihood, first, sigma = likelihood_of(WHO, own, rows, Z, noise, 0.0, fixed, amplitude, per_column)
     if not likelihood.covariance.names and not free_parameters(likelihood.covariance.kernel):
@@ -228,7 +226,7 @@ def maximise_marginal_likelihood(
         raise InvalidInput(message(WHO, given, "multiply it by a number, or compare kernels by cross-validation"))
     most = likelihood.covariance.most(likelihood.names)
     low, high = (np.minimum(bound, most) for bound in bounds_of(WHO, likelihood.names, first, bounds))
-    ascent = Ascent(WHO, likelihood.names, first, low, high, restarts, max_steps, seed)
+    ascent = Ascent(WHO, likelihood.names, first, low, high, restarts, max_steps, seed, "give a larger noise=")
     found = ascent.run(likelihood, likelihood.coarse(seed))
     emit(StageDone(f"marginal likelihood of {own!r}", perf_counter() - start))
     return _result(likelihood, sigma, found)
@@ -332,20 +330,26 @@ class ExactLikelihood:
 # ---- checks and preparation of the input ----------------------------------------------------------------------------
 
 
-def _checked(X: Any, y: ArrayLike, sample: int | None = None, seed: int = 0) -> tuple[Floats, Floats]:
-    rows = as_rows(X)
+def _checked(
+    kernel: Kernel | str, X: Any, y: ArrayLike, sample: int | None = None, seed: int = 0
+) -> tuple[Kernel, Any, Floats]:
+    """The kernel as resolved on the rows of the sample, these rows, and their targets as columns."""
+    own = as_kernel(kernel)
+    rows = own.space.points(X, WHO, own.as_objects).rows if own.space.objects else as_rows(X)
     targets = np.asarray(y, np.float64)
-    n = rows.shape[0]
+    n = count(rows)
     if targets.ndim not in (1, 2) or len(targets) != n or not np.isfinite(targets).all():
         given = f"targets of shape {targets.shape} for {counted(n, 'row')}, or targets that are not finite"
         raise InvalidInput(message(WHO, given, "give one finite number for each row and target"))
     targets = squarable(WHO, targets).reshape(n, -1)
     if sample is not None and n > sample:
         chosen = sample_rows(n, sample, seed)
-        rows, targets = rows[chosen], targets[chosen]
+        rows, targets = take(rows, chosen), targets[chosen]
     m = len(targets)
     require(3 * 8 * m * m, max(available_memory() // 2, 1), f"marginal likelihood of {m} rows", "set sample= lower")
-    return np.ascontiguousarray(vectors_of(rows).dense(), np.float64), targets
+    if not own.space.objects:
+        rows = np.ascontiguousarray(vectors_of(rows).dense(), np.float64)
+    return own.resolve(rows, points_of(X).names), rows, targets
 
 
 def likelihood_of(

@@ -105,7 +105,8 @@ class StochasticLikelihood(ExactLikelihood):
 
     def coarse(self, seed: int) -> list[ExactLikelihood]:
         """The exact likelihood of some rows, drawn at random."""
-        part = self.part(min(COARSE_ROWS, len(self.Y) // 2), seed)
+        rows = min(COARSE_ROWS, len(self.Y) // 2)
+        part = self.part(rows, seed) if rows else None
         return [] if part is None else [part]
 
     def __call__(self, theta: Floats, gradient: bool = True) -> tuple[float, Floats] | None:

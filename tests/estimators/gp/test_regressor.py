@@ -297,3 +297,86 @@ def test_equal_targets_whose_mean_is_rounded_are_constant(data):
         np.testing.assert_array_equal(mean, np.broadcast_to(t[0], mean.shape))
         exact = GaussianProcessRegressor().fit(X, np.zeros_like(t)).predict(new, return_std=True)[1]
         assert_close(deviation, exact, rtol=1e-9)
+
+
+def stationary(model):
+    return np.abs(model.log_marginal_likelihood(model.theta_, eval_gradient=True)[1]).max()
+
+
+@pytest.mark.parametrize("options", [{"noise": 0}, {"noise": 0, "alpha": 1e-10}, {"noise": 0, "alpha": 1e-8}])
+def test_nearly_singular_starts_reach_the_maximum(options):
+    """log p is −1.6e6 at the first parameters, or −115, and was called converged there."""
+    X = np.random.default_rng(7).normal(size=(100, 2))
+    y = np.sin(X[:, 0]) + 0.3 * np.random.default_rng(8).normal(size=100)
+    model = GaussianProcessRegressor(**options).fit(X, y)
+    other = GaussianProcessRegressor("gaussian(gamma=5.0)", noise=0, alpha=1e-8).fit(X, y)
+    assert stationary(model) < 0.01
+    assert model.log_marginal_likelihood_value_ == pytest.approx(other.log_marginal_likelihood_value_, rel=1e-6)
+
+
+def test_a_search_from_a_small_noise_ends_at_a_maximum(data):
+    X, y, _ = data  # at another one than from a larger noise
+    assert stationary(GaussianProcessRegressor(noise=1e-8, bounds={"noise": (1e-12, 10.0)}).fit(X, y)) < 0.01
+
+
+@pytest.mark.parametrize("huge", [1e2, 1e10, 1e20, 1e90])
+def test_a_row_of_huge_noise_leaves_the_exact_ones_exact(huge):
+    X = np.linspace(0, 6, 20)[:, None]
+    y, alpha, keep = np.sin(X[:, 0]), np.zeros(20), np.arange(20) != 5
+    y[5], alpha[5] = 50.0, huge
+    options = {"noise": 0, "optimize": False, "amplitude": False}
+    model = GaussianProcessRegressor("gaussian(gamma=1.0)", alpha=alpha, **options).fit(X, y)
+    without = GaussianProcessRegressor("gaussian(gamma=1.0)", **options).fit(X[keep], y[keep])
+    for found, expected in zip(model.predict([[1.1]], True), without.predict([[1.1]], True), strict=True):
+        assert found == pytest.approx(expected, rel=1e-4)
+    again = model.log_marginal_likelihood(model.theta_)
+    assert again == pytest.approx(model.log_marginal_likelihood_value_, abs=1e-6)
+
+
+def test_conjugate_gradients_need_noise_in_each_row(data):
+    X, y, _ = data
+    for alpha in (0.0, np.arange(80) * 1.0):
+        with pytest.raises(InvalidInput, match=r"rows without noise; give noise= or alpha="):
+            GaussianProcessRegressor(noise=0, alpha=alpha, solver="cg").fit(X, y)
+    with pytest.raises(InvalidInput, match="raise noise= or alpha="):
+        GaussianProcessRegressor("linear", noise=0).fit(X, y)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_conjugate_gradients_for_few_rows(data, n):
+    X, y, _ = data
+    model = GaussianProcessRegressor(solver="cg").fit(X[:n], y[:n])
+    assert np.all(np.isfinite(model.predict(X)))
+
+
+def test_targets_that_change_after_the_fit_change_nothing(data):
+    X, y, _ = data
+    target = y.copy()
+    model = GaussianProcessRegressor(optimize=False).fit(X, target)
+    before = model.log_marginal_likelihood(model.theta_)
+    target *= 0
+    assert model.log_marginal_likelihood(model.theta_) == before
+
+
+@pytest.mark.parametrize("n_samples", [-1, 0, None, 2.5, "3", True])
+def test_a_number_of_draws_is_a_whole_number(data, n_samples):
+    X, y, _ = data
+    with pytest.raises(InvalidInput, match="give a whole number"):
+        GaussianProcessRegressor(optimize=False).fit(X, y).sample_y(X, n_samples)
+
+
+@dataclass(frozen=True, repr=False)
+class Declared(Kernel):
+    """exp(−γ‖x − z‖²), whose γ is an integer by default."""
+
+    gamma: float = 1
+
+    def formula(self, pair):
+        return functions.exp(-self.gamma * pair.sqdist)
+
+
+def test_an_integer_for_a_declared_float_is_optimised(data):
+    X, y, _ = data
+    model, ours = (GaussianProcessRegressor(kernel).fit(X, y) for kernel in (Declared(), Gaussian(1.0)))
+    assert model.parameter_names_ == ours.parameter_names_ == ["scale", "kernel__gamma", "noise"]
+    assert model.log_marginal_likelihood_value_ == pytest.approx(ours.log_marginal_likelihood_value_, rel=1e-6)

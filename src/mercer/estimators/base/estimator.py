@@ -210,7 +210,7 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
     def _validate(self, X: Any, **options: Any) -> Any:
         """The rows of a fit; the kernel validates input that is not a table."""
         if self._space().objects:
-            return self._as_objects(X)
+            return self._objects(X, options.get("reset", True))
         X = self._numbers(X, **options)
         if self._space().numbered:
             self._check_precomputed(X)
@@ -223,7 +223,7 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         if y is not None and options.get("y_numeric"):
             self._refuse_texts(y)
         if self._space().objects:
-            return self._with_targets(self._as_objects(X), y, options)
+            return self._with_targets(self._objects(X, options.get("reset", True)), y, options)
         X, y = self._numbers(X, y, **options)
         if self._space().numbered:
             self._check_precomputed(X)
@@ -303,6 +303,17 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         check_consistent_length(X, y)
         return X, y
 
+    def _objects(self, X: Any, reset: bool) -> Any:
+        """Objects as the kernel reads them. Rows of which it reads columns have those of the fit, in their order."""
+        found = self._as_objects(X)
+        if self._reads_columns():
+            validate_data(self, rows_of(local(X)), reset=reset, skip_check_array=True)
+        return found
+
+    def _reads_columns(self) -> bool:
+        """Whether the kernel reads objects in some columns of the rows."""
+        return self._as_kernel(self.kernel).of_mixed_rows
+
     def _as_objects(self, X: Any) -> Any:
         """Input that is not a table of numbers, in the form that the kernel reads."""
         return self._as_kernel(self.kernel).as_objects(rows_of(local(X)))
@@ -319,7 +330,7 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
     def _validate_new(self, X: Any) -> Any:
         check_is_fitted(self)
         if self._space().objects:
-            return self._as_objects(X)
+            return self._objects(X, reset=False)
         return self._numbers(X, reset=False)
 
     def _weights(self, sample_weight: Any, X: Any) -> np.ndarray | None:

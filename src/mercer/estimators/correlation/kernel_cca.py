@@ -197,8 +197,8 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         warn_if_indefinite(L, type(self).__name__, self.indefinite_meaning, report)
         self._warn_if_lost(L, report)
         self._kernel_size(K)
-        self.n_features_y_ = 0 if self.kernel_y_.space.objects else int(Y.shape[1])
-        if names and not self.kernel_y_.space.objects:
+        self.n_features_y_ = points_of(Y).columns
+        if names and self.n_features_y_:
             self.feature_names_y_ = list(names)
         method, m = self._plan(K, L, report)
         with report.stage("views"), one_blas_thread(2.0 * K.shape[0] * m**2):
@@ -275,18 +275,18 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     def _validated_view(self, Y: Any, fitted: bool = False) -> Any:
         """The rows of the second view; a vector is one column."""
         kernel = self.kernel_y_ if fitted else self._second()
+        names = points_of(Y).names
+        if fitted:
+            same_names(getattr(self, "feature_names_y_", None), names, type(self).__name__)
         if kernel.space.objects:
             return kernel.as_objects(Y)
         options = {"accept_sparse": "csr", "dtype": FLOATS, "order": "C", "input_name": "y", "estimator": self}
         require_table(Y, type(self).__name__)
-        names = points_of(Y).names
         Y = check_array(Y, ensure_2d=False, **options)
         Y = check_array(Y.reshape(-1, 1) if Y.ndim == 1 else Y, **options)
         if fitted and Y.shape[1] != self.n_features_y_:
             given = f"a second view of {Y.shape[1]} features; fit saw {self.n_features_y_}"
             raise InvalidInput(message(type(self).__name__, given, "give the same columns"))
-        if fitted:
-            same_names(getattr(self, "feature_names_y_", None), names, type(self).__name__)
         if not fitted and kernel.space.numbered:
             self._check_precomputed(Y)
         return Y

@@ -240,8 +240,7 @@ class KernelLMS(MultiOutputMixin, RegressorMixin, Compressible):
             raise InvalidInput(message("KernelLMS", given, "give the kernel itself, or use fit"))
         first = not hasattr(self, "dual_coef_")
         require_same_kernel(self)
-        options = {} if self._space().objects else {"reset": first}
-        X, y = self._validate_both(X, y, multi_output=True, y_numeric=True, **options)
+        X, y = self._validate_both(X, y, multi_output=True, y_numeric=True, reset=first)
         y = squarable("KernelLMS", y)
         weights = self._weights(sample_weight, X)
         X, y, weights = self._with_weight(X, y, weights)

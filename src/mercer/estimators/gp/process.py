@@ -97,7 +97,7 @@ class GaussianProcess(KernelEstimator):
             on = self._searched(likelihood)
             if self.optimize and names:
                 seed = self._seed()
-                ascent = Ascent(who, names, first, low, high, int(self.restarts), seed=seed)
+                ascent = Ascent(who, names, first, low, high, int(self.restarts), seed=seed, firmer=self._firmer)
                 found = ascent.run(on, on.coarse(seed))
             theta = first if found is None else found.theta
             at = likelihood(theta, gradient=False) if found is None or on is not likelihood else (found.value,)

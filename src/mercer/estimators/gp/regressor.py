@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 from weakref import WeakKeyDictionary
 
@@ -51,8 +52,9 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
     kernel : Kernel, str or callable, default "gaussian"
         The kernel with the first values of its parameters. A name is the kernel class of that name with its defaults;
         scikit-learn's names "rbf", "poly", "sigmoid" and "laplacian" have the defaults of its pairwise functions.
-        All positive numbers in which the formula can be differentiated are optimised, your own formula's too; those of
-        a kernel without a formula are differentiated by differences.
+        All positive parameters in which the formula can be differentiated are optimised, your own kernel's too; those
+        of a kernel without a formula are differentiated by differences. Numbers in a text, "exp(-0.5 * sqdist)", are
+        no parameters: only its multiple varies.
     noise : float or None, default None
         The first value of σ², which new observations have, too; None is a tenth of the mean of y². With 0 there is no
         such noise.
@@ -198,7 +200,7 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         """
         self._check()
         X, y = self._validate_both(X, y, multi_output=True, y_numeric=True)
-        self.y_fit_ = y = squarable(type(self).__name__, y, whole=True)
+        self.y_fit_ = y = squarable(type(self).__name__, y.copy(), whole=True)
         mean, self.y_scale_ = self._normalisation(y)
         Z = ((y - mean) / self.y_scale_).reshape(len(y), -1)
         K, report = self._begin(X)
@@ -216,7 +218,7 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
             self.amplitude,
             self.per_column,
         )
-        iterative = self._iterative(len(y), report)
+        iterative = self._iterative(len(y), report, self.noise_ + variances)
         need = 8 * len(y) * (len(y) + 4 * Z.shape[1])
         if iterative:
             likelihood = self._stochastic(likelihood)
@@ -229,8 +231,8 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         self.noise_ = noise if likelihood.noise else self.noise_
         self.kernel_ = likelihood.covariance.kernel_at(own)
         report.kernel = repr(self.kernel_)
-        self.alpha_, weights = weighted(self.noise_ + variances)
         K = KernelOperator(self.kernel_, X, dtype=np.float64)
+        self.alpha_, weights = weighted(self.noise_ + variances, float(np.mean(K.diagonal())))
         self._solve_targets(K, Z, weights, np.full(Z.shape[1], self.alpha_), report)
         self.dual_coef_, self.intercept_ = (self.dual_coef_ * self.y_scale_).reshape(y.shape), mean
         return self
@@ -253,11 +255,14 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         own = exact.covariance, exact.Y, exact.variances, exact.noise
         return StochasticLikelihood(*own, probes=self.n_probes, seed=self._seed())
 
-    def _iterative(self, n: int, report: Report) -> bool:
-        """Whether the likelihood is estimated by conjugate gradients."""
-        if self.solver != "auto":
-            return self.solver == "cg"
-        return n > MOST_EXACT or 8 * n * n > STORED_SHARE * report.room
+    def _iterative(self, n: int, report: Report, variance: Any) -> bool:
+        """Whether the likelihood is estimated by conjugate gradients, which need noise in each row."""
+        dear = n > MOST_EXACT or 8 * n * n > STORED_SHARE * report.room
+        iterative = self.solver == "cg" or (self.solver == "auto" and dear)
+        if iterative and not np.all(np.asarray(variance) > 0):
+            do = 'give noise= or alpha= above 0, or solver="cholesky"'
+            raise InvalidInput(message(type(self).__name__, "conjugate gradients for rows without noise", do))
+        return iterative
 
     def _searched(self, likelihood: ExactLikelihood) -> ExactLikelihood:
         if self.sample is None or int(self.sample) >= len(likelihood.Y):
@@ -364,6 +369,9 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         >>> model.sample_y([[0.0], [5.0]], 1000).std(axis=1).round(1)
         array([0.1, 1. ])
         """
+        if isinstance(n_samples, bool) or not isinstance(n_samples, Integral) or n_samples < 1:
+            given = f"n_samples={n_samples!r}"
+            raise InvalidInput(message(f"{type(self).__name__}.sample_y", given, "give a whole number ≥ 1"))
         mean, covariance = self.predict(X, return_cov=True, include_noise=include_noise)
         shape = (*mean.shape, int(n_samples))
         mean, covariance = mean.reshape(len(mean), -1), covariance.reshape(len(mean), len(mean), -1)
@@ -380,14 +388,17 @@ class GaussianProcessRegressor(GaussianProcess, LeastSquaresRegressor):
         del self.y_fit_
 
 
-def weighted(variance: Any) -> tuple[float, np.ndarray | None]:
-    """The mean of the variances of rows, and their weights under it; a row without noise has what rounding makes of it.
+def weighted(variance: Any, unit: float) -> tuple[float, np.ndarray | None]:
+    """The mean of the variances of rows, and their weights under it; `unit` is the mean of k(x, x).
 
-    >>> weighted(np.array([1.0, 3.0])), weighted(0.5)
+    A row without noise has what rounding makes of the kernel, or of the least variance if that is less. So it has not
+    what rounding makes of the mean, which one row may make huge.
+
+    >>> weighted(np.array([1.0, 3.0]), 1.0), weighted(0.5, 1.0)
     ((2.0, array([2.        , 0.66666667])), (0.5, None))
     """
     mean = float(np.mean(variance))
     if not np.ndim(variance) or not mean:
         return mean, None
-    least = float(np.min(variance, where=variance > 0, initial=mean))  # not the mean, which one row may make huge
-    return mean, mean / np.maximum(variance, np.finfo(float).eps * least)
+    least = float(np.min(variance, where=variance > 0, initial=mean))
+    return mean, mean / np.maximum(variance, np.finfo(float).eps * min(least, unit))

@@ -193,7 +193,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
         self._check_parameters()
         first = not self._known()
         require_same_kernel(self)
-        X, y = self._validate_both(X, y, **self._is_first())
+        X, y = self._validate_both(X, y, reset=not self._known())
         check_classification_targets(y)
         if first:
             self._open(X, np.unique(y if classes is None else classes))

@@ -234,10 +234,6 @@ class OnlineEstimator(KernelEstimator):
 
     # ---- parameters and new rows ------------------------------------------------------------------------------------
 
-    def _is_first(self) -> dict[str, bool]:
-        """The options of validation: the first call tells the number of columns."""
-        return {} if self._space().objects else {"reset": not self._known()}
-
     def _expansion(self) -> Expansion:
         check_is_fitted(self)
         return expansion_of(self)._replace(points="kept row")

@@ -173,7 +173,7 @@ class OnlineKernelRegressor(MultiOutputMixin, RegressorMixin, OnlineEstimator):
         self._check_parameters()
         first = not self._known()
         require_same_kernel(self)
-        X, y = self._validate_both(X, y, multi_output=True, y_numeric=True, **self._is_first())
+        X, y = self._validate_both(X, y, multi_output=True, y_numeric=True, reset=not self._known())
         Y, shape = squarable("OnlineKernelRegressor", y).reshape(len(y), -1), np.shape(y)[1:]
         if first:
             self._open(X, Y.shape[1])

@@ -380,7 +380,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             given = "partial_fit with a precomputed kernel"
             raise InvalidInput(message("KernelPCA", given, "give the kernel itself, or use fit"))
         first = not hasattr(self, "n_samples_seen_")
-        X = self._validate(X, **({} if self._space().objects else {"reset": first}))
+        X = self._validate(X, reset=first)
         if first or not hasattr(self, "_feature_moments"):
             self._start_landmarks(X if first else self.X_fit_)
         require_same_kernel(self)

@@ -134,6 +134,9 @@ class ValidatedLeastSquares(RidgeEstimator):
             raise InvalidInput(message(type(self).__name__, given, "give kernels of the same rows"))
         return found.pop()
 
+    def _reads_columns(self) -> bool:
+        return any(self._as_kernel(kernel).of_mixed_rows for kernel in self._kernels())
+
     def _as_objects(self, X: Any) -> Any:
         X = rows_of(X)
         for kernel in self._kernels():

@@ -140,17 +140,19 @@ def _float64(graph: Graph, value: str, dtype: Any) -> str:
 
 
 def _scaled(graph: Graph, x: str, scalers: list[Any]) -> str:
-    """The rows as the scalers map them."""
+    """The rows, in float64, as the scalers map them."""
+
+    def then(operator: str, x: str, number: Any) -> str:
+        return graph.add(operator, x, graph.constant(np.asarray(number, np.float64)))
+
     for one in scalers:
         if isinstance(one, MinMaxScaler):
-            x = graph.add("Add", graph.add("Mul", x, graph.constant(one.scale_)), graph.constant(one.min_))
-            if one.clip:
-                low, high = (graph.constant(np.float64(end)) for end in one.feature_range)
-                x = graph.add("Min", graph.add("Max", x, low), high)
-            continue
-        centre = one.mean_ if getattr(one, "with_mean", False) else getattr(one, "center_", None)
-        if centre is not None:
-            x = graph.add("Sub", x, graph.constant(centre))
-        if one.scale_ is not None:
-            x = graph.add("Div", x, graph.constant(one.scale_))
+            x = then("Add", then("Mul", x, one.scale_), one.min_)
+        else:
+            centre = one.mean_ if getattr(one, "with_mean", False) else getattr(one, "center_", None)
+            x = x if centre is None else then("Sub", x, centre)
+            x = x if one.scale_ is None else then("Div", x, one.scale_)
+        if getattr(one, "clip", False):
+            low, high = getattr(one, "feature_range", (-1.0, 1.0))
+            x = then("Min", then("Max", x, low), high)
     return x

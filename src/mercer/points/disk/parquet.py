@@ -47,7 +47,8 @@ class ParquetSource(TableSource):
     def _batches(self, path: Path, rows: int, names: list[str], budget: int, room: int | None) -> Batches:
         with _opened(path) as file, path.open("rb", buffering=0) as raw:
             leaves, unread = _leaves(file, names), _unread(path, file.metadata)
-            for group in range(file.num_row_groups):
+            full = [group for group in range(file.num_row_groups) if file.metadata.row_group(group).num_rows]
+            for group in full:
                 with suppress(_WouldRead):
                     next(unread.iter_batches(1, [group], names, use_threads=False))
                 width = _checked(file, _reader(raw), path, group, leaves, budget)
