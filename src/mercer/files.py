@@ -19,20 +19,20 @@ def appearing(path: Path, who: str) -> Iterator[Path]:
 
     After a fault it is deleted, and what was there before stays.
     """
-    path = Path(os.path.realpath(path))
+    given, path = path, Path(os.path.realpath(path))
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
     except OSError as error:
-        given = f"the folder of {path.name} cannot be written ({error.strerror})"
-        raise InvalidInput(message(who, given, "make it, or choose another")) from error
+        told = f"the folder of {given} cannot be written ({error.strerror})"
+        raise InvalidInput(message(who, told, "make it, or choose another")) from error
     try:
         os.close(handle)
         yield Path(temporary)
         os.chmod(temporary, permissions(path))
         os.replace(temporary, path)
     except OSError as error:
-        given = f"{path.name} cannot be written ({error.strerror})"
-        raise InvalidInput(message(who, given, "choose another place, or make room")) from error
+        told = f"{given} cannot be written ({error.strerror})"
+        raise InvalidInput(message(who, told, "choose another place, or make room")) from error
     finally:
         with suppress(OSError):
             os.unlink(temporary)

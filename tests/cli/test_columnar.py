@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -87,6 +89,32 @@ def test_kept_integers_stay_such_beside_missing_ones(folder, tmp_path, monkeypat
         assert found["kept"].tolist() == frame["kept"].astype(object).fillna("").tolist()
     found = parquet.read_table(tmp_path / "o.parquet")["id"].to_pylist()
     assert ["" if one is None else str(one) for one in found] == wanted
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_kept_columns_have_their_types_in_parquet(folder, tmp_path, monkeypatch, ending):
+    import pyarrow as pa
+    from pyarrow import feather
+
+    n, frame = 80, pd.read_parquet(folder / "houses.parquet")
+    hours = [None if k < 30 else datetime(2024, 1, 1) + timedelta(hours=k) for k in range(n)]
+    columns = {
+        "when": pa.array(hours, pa.timestamp("us", "UTC")),
+        "day": pa.array([None if k == 40 else one and one.date() for k, one in enumerate(hours)]),
+        "flag": pa.array([None if k == 70 else k % 3 == 0 for k in range(n)]),
+        "price": pa.array([Decimal(k) / 8 for k in range(n)], pa.decimal128(9, 3)),
+        "code": pa.array([f"c{k}" for k in range(n)]),
+    }
+    table = pa.table({**{name: frame[name] for name in frame}, **columns})
+    (parquet.write_table if ending == "parquet" else feather.write_feather)(table, tmp_path / f"n.{ending}")
+    monkeypatch.setattr(predicting, "CHUNK", 25)
+    given = ("predict", folder / "csv.mercer", tmp_path / f"n.{ending}", "--keep", ",".join(columns), "--out")
+    done = mercer(*given, tmp_path / "o.parquet")
+    assert done.exit_code == 0, done.output
+    found = parquet.read_table(tmp_path / "o.parquet")
+    for name, column in columns.items():
+        assert found[name].type == column.type
+        assert found[name].to_pylist() == column.to_pylist()
 
 
 def test_a_word_is_named_with_its_row_in_the_file(folder, tmp_path, monkeypatch):

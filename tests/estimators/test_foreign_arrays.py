@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -170,3 +171,16 @@ def test_dispatch_by_arrays_changes_nothing():
     settings = {**os.environ, "SCIPY_ARRAY_API": "1"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=settings)
     assert done.stdout.strip() == "all", done.stderr
+
+
+def test_texts_of_arrow_are_labels_without_a_warning():
+    pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: its texts as labels are NOT tested")
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    names = np.where(X[:, 0] > 0, "a", "b")
+    expected = mercer.SVC().fit(X, names).predict(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for given in (pa.array(names), pa.chunked_array([names[:10], names[10:]])):
+            assert np.array_equal(mercer.SVC().fit(X, given).predict(X), expected)
+        ridge = mercer.KernelRidge().fit(X, pa.array(X[:, 1]))
+    assert np.array_equal(ridge.dual_coef_, mercer.KernelRidge().fit(X, X[:, 1]).dual_coef_)

@@ -35,6 +35,19 @@ class Quartic(Kernel):
 
 
 @dataclass(frozen=True, repr=False)
+class Shared(Kernel):
+    """|x ∩ z| of sets."""
+
+    domain = "any"
+
+    def block(self, X, Z):
+        return np.array([[len(x & z) for z in Z] for x in X], float)
+
+    def diagonal(self, X):
+        return np.array([len(x) for x in X], float)
+
+
+@dataclass(frozen=True, repr=False)
 class Alike(Kernel):
     """The number of equal letters at equal places, and a table of weights."""
 
@@ -175,3 +188,10 @@ def test_a_changed_repair_is_refused(tmp_path, change):
     edited(tmp_path / "m", lambda model: model["state"]["kernel_"]["fields"].update(change))
     with pytest.raises(ModelFileError):
         load(tmp_path / "m")
+
+
+def test_rows_that_are_no_data_are_named(tmp_path):
+    rows = [frozenset({1, 2}), frozenset({2, 3}), frozenset({3}), frozenset({1, 3})]
+    model = SVC(kernel=Shared()).fit(rows, [0, 1, 1, 0])
+    with pytest.raises(InvalidInput, match=r"X_fit_: .* rows of this type are no data: give texts or lists of numbers"):
+        save(model, tmp_path / "m")

@@ -12,7 +12,8 @@ from mercer.errors import InvalidInput, ModelFileError
 pd = pytest.importorskip("pandas")
 pytest.importorskip("safetensors")
 
-from mercer.io import Table, TableEncoder, TableModel, load, save  # noqa: E402
+from mercer.io import SequenceEncoder, Table, TableEncoder, TableModel, load, save  # noqa: E402
+from mercer.kernels import Gaussian, Spectrum  # noqa: E402
 
 
 @pytest.fixture
@@ -103,6 +104,19 @@ def test_rows_of_the_fit_are_found_by_those_that_are_kept(frame):
         assert model.share_of_the_fit(frame) == 1
         assert model.share_of_the_fit(others) == 0
         assert model.share_of_the_fit(pd.concat([frame, others])) >= 0.5
+
+
+def test_sequences_of_the_fit_are_found_too():
+    rng = np.random.default_rng(0)
+    sequences = ["".join(rng.choice(list("ACGT"), 20)) for _ in range(60)]
+    frame = pd.DataFrame({"sequence": sequences, "x": rng.normal(size=60)})
+    names = TableEncoder(keep_text=True).fit(frame).feature_names_out_
+    kernel = Spectrum(2).on([names.index("sequence")]) + Gaussian(1.0).on([names.index("x")])
+    alone = TableModel(SequenceEncoder(), SVC(kernel=Spectrum(2)), "y").fit(frame[["sequence"]][:40], [0, 1] * 20)
+    mixed = TableModel(TableEncoder(keep_text=True), SVC(kernel=kernel), "y").fit(frame[:40], [0, 1] * 20)
+    for model in (alone, mixed):
+        assert model.share_of_the_fit(frame[:40]) == 1
+        assert model.share_of_the_fit(frame[40:]) == 0
 
 
 def test_scores_and_explanations(frame):

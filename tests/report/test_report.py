@@ -356,3 +356,28 @@ def test_the_worst_residual_is_drawn_among_many(monkeypatch):
     drawn = figures.residuals(y, np.zeros(9000)).axes[0].collections[0].get_offsets()
     assert len(drawn) == 2000
     assert drawn[:, 1].max() == 50.0
+
+
+SEEN = "all rows are rows of the fit, whose errors say little: give rows that were held out"
+
+
+@pytest.mark.parametrize("train", [False, True])
+def test_rows_of_the_fit_are_called_so(train, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    fitted, words = slice(0, None, 2), np.array(["setosa", "versicolor", "virginica"])[y]
+    for model, rows in (
+        (mercer.SVC(), X),
+        (make_pipeline(StandardScaler(), mercer.KernelRidgeClassifier()), X),
+        (mercer.SVC(kernel="spectrum(k=2)"), ["".join("ACGT"[int(10 * one) % 4] for one in row) for row in X]),
+    ):
+        some = [row for place, row in enumerate(rows) if place % 2 == 0]
+        write(
+            model.fit(some, words[fitted]),
+            tmp_path / "seen.html",
+            some,
+            words[fitted],
+            **({"train": (some, words[fitted])} if train else {}),
+        )
+        page = Page(tmp_path / "seen.html")
+        assert SEEN in page.words
+        assert page.after("rows of this report") == "75"

@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from mercer import errors
-from mercer.io import read_sequences
+from mercer.io import read_sequences, read_table
 
 
 def write(path, text):
@@ -36,3 +36,22 @@ def test_lines(tmp_path):
 def test_refused(tmp_path, text):
     with pytest.raises(errors.InvalidInput, match=r"a\.fasta: .*; "):
         read_sequences(write(tmp_path / "a.fasta", text))
+
+
+@pytest.mark.parametrize("name", ["r.fastq", "r.fq.gz", "r.txt"])
+def test_fastq_is_refused(tmp_path, name):
+    """Its qualities would be sequences of their own."""
+    data = b"@r1\nACGT\n+\nIIII\n"
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    for read in (read_sequences, read_table):
+        with pytest.raises(errors.InvalidInput, match=r"is FASTQ, .* write its sequences as FASTA"):
+            read(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["q.fasta", "q.FA", "q.fna.gz", "q.faa"])
+def test_an_ending_of_fasta_needs_a_header_at_first(tmp_path, name):
+    data = b"ACG\n>a\nTT\n"
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    for read in (read_sequences, read_table):
+        with pytest.raises(errors.InvalidInput, match="line 1 has a sequence without a header"):
+            read(tmp_path / name)

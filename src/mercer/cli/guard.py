@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import functools
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ import typer
 
 __all__ = ["BAD_INPUT", "FAILED", "INTERRUPTED", "discard_output", "guarded", "tell", "told_warnings"]
 
-FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 NO_ROOM = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 AS_GOOD_AS_NONE = r".* ended with a relative residual of \d\.\de-(0[7-9]|[1-9]\d|\d{3}), not "
 """The warning of a solve that missed its tolerance with a residual below 1e-6, which no prediction shows."""
@@ -61,6 +62,23 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     return wrapper
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which ends a command as Ctrl-C does: what was not written whole is deleted."""
+
+
+def heed_termination() -> None:
+    """Let SIGTERM raise `Terminated` in this process, unless it is ignored or handled."""
+    caller = os.getpid()
+
+    def end(number: int, frame: object) -> None:
+        if os.getpid() == caller:
+            raise Terminated
+        os._exit(128 + number)  # a process that was forked has nothing of its own to clean up
+
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, end)
+
+
 def _require_output(given: dict[str, Any]) -> None:
     """End the command if nobody would get its results: Python has no stream for a closed standard output."""
     from mercer.errors import message
@@ -103,7 +121,7 @@ def _line(error: BaseException, given: dict[str, Any]) -> tuple[int, str]:
     from mercer.errors import Cancelled, MercerError, message
 
     if isinstance(error, KeyboardInterrupt):
-        return INTERRUPTED, "stopped."
+        return (TERMINATED if isinstance(error, Terminated) else INTERRUPTED), "stopped."
     text = " ".join(str(error).split())
     if isinstance(error, MercerError | Cancelled):
         who, _, rest = text.partition(": ")

@@ -15,6 +15,7 @@ from mercer.cli.columns import listed, split_names
 from mercer.cli.scores import Confusion, Score, guess, score
 from mercer.errors import InvalidInput, ModelFileError, message
 from mercer.estimators import KernelKMeans
+from mercer.estimators.base.seen import said_of_seen
 from mercer.io import SequenceEncoder, Table, TableModel, load, read_table
 from mercer.io.streams import written
 from mercer.numerals import counted
@@ -205,14 +206,13 @@ def streamed(
     memory: str | None = None,
 ) -> tuple[int, list[str]]:
     """Write the outputs for a table of Parquet or Arrow, chunk by chunk; the number of rows, and notes on them."""
-    count, parts = 0, list[tuple[int, list[str]]]()
+    count, parts, source = 0, list[tuple[int, list[str]]](), COLUMNAR[table.suffix.lower()]
+    typed = source.typed(table, kept if out.suffix.lower() == ".parquet" else ())
     with written(out, model.target) as write:
-        for frame in ahead(COLUMNAR[table.suffix.lower()].frames(table, CHUNK, memory)):
+        for frame in ahead(source.frames(table, CHUNK, memory)):
             rows = Table(frame, table.name, "columnar")
             found = made(model, rows, does, columns, kept)
-            # Whether integers are missing differs by the chunk, and the type of a column in the file does not.
-            typed = {name: found[name].astype(frame[name].dtype) for name in kept if frame[name].dtype.kind in "iu"}
-            write({name: found[name].to_numpy() for name in found} | typed)
+            write({name: found[name].to_numpy() for name in found} | typed(frame))
             parts.append((len(frame), notes(rows, model)))
             count += len(frame)
     encoder: Any = model.encoder
@@ -251,11 +251,7 @@ def notes(rows: Table, model: TableModel) -> list[str]:
 
 def seen(model: TableModel, rows: Table) -> list[str]:
     """A note if half of the rows, or more, are those of the fit."""
-    share = model.share_of_the_fit(rows)
-    if share < 0.5:
-        return []
-    which = "all rows" if share == 1 else f"{int(100 * share)} % of the rows"
-    return [f"{which} are rows of the fit, whose errors say little: give rows that were held out"]
+    return said_of_seen(model.share_of_the_fit(rows))
 
 
 def require_target(model: TableModel, name: str) -> None:

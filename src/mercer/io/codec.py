@@ -177,11 +177,10 @@ class Encoder:
     def _instance(self, value: Any, where: str) -> Any:
         name: str = type(value).__name__
         if self.classes.get(name) is not type(value):
-            self._refuse(
-                where,
-                f"{value!r:.60} is of type {type(value).__module__}.{name}",
-                "only data can be saved: set a plain value",
-            )
+            do = "only data can be saved: set a plain value"
+            if ".X_fit_" in where:
+                do = "rows of this type are no data: give texts or lists of numbers, or pickle the model"
+            self._refuse(where, f"{value!r:.60} is of type {type(value).__module__}.{name}", do)
         if dataclasses.is_dataclass(value):
             fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
             return {"record": name, "fields": {key: self.value(one, f"{name}.{key}") for key, one in fields.items()}}

@@ -18,6 +18,7 @@ from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
 from mercer.estimators import SVC, KernelRidge, NuSVC
 from mercer.estimators.base.calibration import coupled, fit_temperature, probabilities
+from mercer.estimators.base.seen import share_of_the_fit
 from mercer.schemas import POSITIVE, Array, Check, Count, Schema, SchemaError
 from mercer.tables.encoder import TableEncoder
 from mercer.tables.reader import Table
@@ -254,17 +255,8 @@ class TableModel(Atomic, BaseEstimator):
         return [name for name in self.encoder.ignored(getattr(frame, "frame", frame)) if name != self.target]
 
     def share_of_the_fit(self, frame: Any) -> float:
-        """The share of the rows of a data frame or `Table` that are equal to rows of the fit.
-
-        An estimator that keeps some rows of the fit, such as support vectors, is taken to have seen as many others for
-        each of them as it has in its fit.
-        """
-        kept, rows = getattr(self.estimator, "X_fit_", None), self._rows(frame)
-        if not (isinstance(kept, np.ndarray) and isinstance(rows, np.ndarray) and kept.ndim == rows.ndim == 2):
-            return 0.0
-        known = {row.tobytes() for row in kept}
-        found = sum(row.tobytes() in known for row in rows.astype(kept.dtype))
-        return float(min(1.0, found * self.n_rows_ / max(len(kept) * len(rows), 1)))
+        """The share of the rows of a data frame or `Table` that are equal to rows of the fit."""
+        return share_of_the_fit(self.estimator, self._rows(frame), self.n_rows_)
 
     def unlike_the_fit(self, frame: Any) -> list[str]:
         """The values that the prediction replaces, in words: see `TableEncoder.unlike_the_fit`."""

@@ -208,6 +208,8 @@ def on_host(X: Any, who: str) -> Any:
     """
     if isinstance(X, np.ndarray | np.generic) or not (is_torch(X) or hasattr(X, "__dlpack_device__")):
         return X
+    if type(X).__module__.partition(".")[0] == "pyarrow":  # its DLPack is an old one, and carries no texts
+        return np.asarray(X)
     away = is_away(X)
     if away and not backend.device_in_use():
         given = f"an array on the device {getattr(X, 'device', 'of its library')}"

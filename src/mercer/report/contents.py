@@ -17,6 +17,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.errors import InvalidInput, MercerError, message
+from mercer.estimators.base.seen import said_of_seen, share_of_the_fit
 from mercer.estimators.explanation import explain
 from mercer.io import TableModel
 from mercer.kernels import Kernel
@@ -83,17 +84,18 @@ def contents(
         baselines(*_for_baselines(model, X, y, train, classes), classes=classes),
     )
     influential, explained = _influential(model, X)
+    seen = said_of_seen(_seen(model, X))
     return Contents(
         title or f"{type(_last(model)).__name__}: report",
         "classification" if classes else "regression",
-        _data(model, X, y, train, classes),
+        _data(model, y, classes, unseen=train is not None and not seen),
         found,
         simpler,
         [one for one in [*_pictures(model, X, y, predicted, decision, classes), importance] if one is not None],
         _account(report, why or _why(model)),
         influential,
         [*report.notes, *_few(len(y)), *_left_out(X)],
-        [*_outdone(found[0], simpler, _last(model)), *report.warnings],
+        [*seen, *_outdone(found[0], simpler, _last(model)), *report.warnings],
         command or _python(model),
         explained,
     )
@@ -187,10 +189,25 @@ def _as_names(y: NDArray[Any]) -> NDArray[Any]:
     return y.astype(str) if y.dtype == object else y
 
 
-def _data(model: Any, X: Any, y: NDArray[Any], train: tuple[Any, Any] | None, classes: bool) -> list[tuple[str, str]]:
-    last, seen = _last(model), getattr(getattr(_last(model), "report_", None), "n", 0)
-    rows = [("rows of the fit", f"{seen:,}")] if seen else []
-    rows.append(("rows of this report", f"{len(y):,}, not seen by the fit" if train is not None else f"{len(y):,}"))
+def _seen(model: Any, X: Any) -> float:
+    """The share of the rows that are rows of the fit, as far as the model tells."""
+    if isinstance(model, TableModel):
+        return model.share_of_the_fit(X)
+    while not hasattr(model, "X_fit_"):
+        if isinstance(model, Pipeline):
+            X, model = model[:-1].transform(X) if len(model) > 1 else X, model[-1]
+        elif hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        else:
+            return 0.0
+    rows = points_of(X).items
+    return share_of_the_fit(model, np.asarray(rows) if model.kernel_.space.vectors else rows, model.report_.n)
+
+
+def _data(model: Any, y: NDArray[Any], classes: bool, *, unseen: bool) -> list[tuple[str, str]]:
+    last, n = _last(model), getattr(getattr(_last(model), "report_", None), "n", 0)
+    rows = [("rows of the fit", f"{n:,}")] if n else []
+    rows.append(("rows of this report", f"{len(y):,}{', not seen by the fit' if unseen else ''}"))
     if d := getattr(last, "n_features_in_", 0):
         rows.append(("columns", f"{d:,}"))
     if isinstance(model, TableModel):

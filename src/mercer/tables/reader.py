@@ -19,7 +19,7 @@ from mercer.tables.arrays import ARRAYS, parse_arrays
 from mercer.tables.delimited import as_written, left_out, looks_like_lines, looks_like_texts, parse_delimited
 from mercer.tables.numbers import LARGEST, RUN
 from mercer.tables.raw import STANDARD_INPUT, decoded, read_bytes, require_room, shown_name
-from mercer.tables.sequences import looks_like_fasta, parse_fasta
+from mercer.tables.sequences import is_fasta, parse_fasta
 from mercer.tables.sheets import SHEETS, sheet_as_csv
 from mercer.tables.svmlight import looks_like_svmlight, parse_svmlight
 from mercer.tables.texts import near_names
@@ -195,7 +195,7 @@ def read_table(
     text, notes = decoded(data, name)
     del data
     # An index without a name begins with the delimiter, as a comment of FASTA does.
-    if looks_like_fasta(text) and not (ending == ".csv" and text.startswith(";")):
+    if is_fasta(text, name) and not (ending == ".csv" and text.startswith(";")):
         return _fasta_table(text, name, notes)
     if texts is not None and ending in ("", ".txt") and looks_like_texts(text, texts):
         return _of_lines(text, name, notes, texts)

@@ -18,7 +18,10 @@ from mercer.points.sequences import as_sequences
 from mercer.schemas import Count, Schema, Texts
 from mercer.tables.raw import read_text, shown_name, stream_of
 
-__all__ = ["SequenceEncoder", "SequenceFile", "looks_like_fasta", "parse_fasta", "read_sequences"]
+__all__ = ["SequenceEncoder", "SequenceFile", "is_fasta", "parse_fasta", "read_sequences"]
+
+ENDINGS = ".fasta", ".fa", ".fna", ".ffn", ".faa"
+"""Of files of FASTA, whatever they begin with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +73,8 @@ def read_sequences(path: str | Path, *, upper: bool | None = None, memory: Any =
     Raises
     ------
     InvalidInput
-        For a file that is missing, empty or not text, and for a FASTA header without a sequence.
+        For a file that is missing, empty, not text or FASTQ, for a FASTA header without a sequence, and for a sequence
+        without a header in a file with an ending of FASTA.
     MemoryExceeded
         For a file whose (unpacked) text exceeds the budget.
 
@@ -85,11 +89,29 @@ def read_sequences(path: str | Path, *, upper: bool | None = None, memory: Any =
     """
     name = shown_name(Path(path))
     text, notes = read_text(Path(path), memory)
-    fasta = looks_like_fasta(text)
+    fasta = is_fasta(text, name)
     headers, sequences = parse_fasta(text, name) if fasta else _lines(text)
     if (upper is None and fasta) or upper:
         sequences = [one.upper() for one in sequences]
     return SequenceFile(_objects(sequences), _objects(headers), name, "fasta" if fasta else "lines", notes)
+
+
+def is_fasta(text: str, name: str) -> bool:
+    """Whether a file is FASTA, by its ending or its text.
+
+    >>> is_fasta("ACGT\\n", "a.fa.gz"), is_fasta("ACGT\\n", "a.txt")
+    (True, False)
+
+    Raises
+    ------
+    InvalidInput
+        For FASTQ, whose qualities would be read as sequences.
+    """
+    lines = text[: 1 << 16].split("\n", 3)
+    if len(lines) == 4 and lines[0].startswith("@") and lines[2].startswith("+"):
+        do = 'write its sequences as FASTA, a header line that begins with ">" above each'
+        raise InvalidInput(message(name, "is FASTQ, which has qualities beside the sequences", do))
+    return name.lower().removesuffix(".gz").endswith(ENDINGS) or looks_like_fasta(text)
 
 
 def looks_like_fasta(text: str) -> bool:

@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from mercer import KernelSpectralClustering
 from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded
-from mercer.kernels import Gaussian, Precomputed
+from mercer.kernels import Gaussian, Precomputed, Spectrum
 from mercer.solvers import choose
 from mercer.testing import assert_close
 
@@ -155,3 +155,11 @@ def test_a_row_of_weight_0_that_is_like_no_other_is_absent():
     assert_close(model.eigenvalues_, wanted.eigenvalues_, 1e-9)
     assert adjusted_rand_score(model.labels_[:-1], wanted.labels_) == 1
     assert model.labels_[-1] == model.predict([[500.0, 500.0]])[0]
+
+
+def test_a_row_without_kernel_values_is_named():
+    rows = ["abcabc", "bcdbcd", "", "cdbcd", "x"]
+    with pytest.raises(InvalidInput, match="row 2, of which all kernel values are 0, and 1 more; leave such rows out"):
+        KernelSpectralClustering(2, Spectrum(2)).fit(rows)
+    weights = np.array([1.0, 1.0, 0.0, 1.0, 0.0])
+    assert KernelSpectralClustering(1, Spectrum(2)).fit(rows, sample_weight=weights).labels_[0] == 0

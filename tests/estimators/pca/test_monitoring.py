@@ -150,3 +150,21 @@ def test_objects():
     features = np.array([[one in word for one in "abcxyzq"] for word in [*words, "q"]], float)
     explicit = KernelPCA(2, "linear").fit(features[:-1])
     np.testing.assert_allclose(model.spe(["ab", "q"]), explicit.spe(features[[0, -1]]), atol=1e-12)
+
+
+@pytest.mark.parametrize(("model", "rows"), [(KernelPCA(5, "gaussian"), 6), (KernelPCA(3, "linear"), 20)])
+def test_a_limit_of_rounding_is_warned_of(model, rows):
+    """Where the components leave nothing of the rows, each new row would be beyond the limit of SPE."""
+    X = np.random.default_rng(0).standard_normal((100, 3))
+    model.fit(X[:rows])
+    with pytest.warns(UserWarning, match="leave nothing but rounding for SPE's limit; give X="):
+        model.control_limits()
+    if rows == 6:
+        assert model.control_limits(X=X[6:]).spe > 0.1  # no warning, which would be an error
+
+
+def test_fewer_landmarks_than_components_are_warned_of():
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    with pytest.warns(UserWarning, match="give at least 5 rows to the first call of partial_fit"):
+        KernelPCA(5, "gaussian").partial_fit(X[:3])
+    assert KernelPCA(5, "gaussian").partial_fit(X[:5]).partial_fit(X[5:]).transform(X).shape == (30, 5)

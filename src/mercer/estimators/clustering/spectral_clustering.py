@@ -144,7 +144,7 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         with report.stage("degrees"):
             degrees = self._degrees(K)
         w = np.ones(n) if weights is None else weights
-        self._refuse_negative(degrees[w > 0])
+        self._refuse_unconnected(degrees, w)
         self._embed(K, w, degrees, q, report)
         self.embedding_ = self._normalised(K, degrees)
         problem = Clustering(LowRank(self.embedding_), np.zeros(n, np.intp), k, weights)
@@ -173,11 +173,16 @@ class KernelSpectralClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         K.release()
         return degrees
 
-    def _refuse_negative(self, degrees: np.ndarray) -> None:
-        if not np.all(degrees > 0):
-            given = f"degrees Σⱼ k(x, xⱼ) down to {degrees.min():.2g}"
-            do = 'take a kernel without negative values, such as "gaussian", "laplace" or "intersection"'
-            raise InvalidInput(message(type(self).__name__, given, do))
+    def _refuse_unconnected(self, degrees: np.ndarray, w: np.ndarray) -> None:
+        bad = np.flatnonzero((w > 0) & ~(degrees > 0))
+        if not bad.size:
+            return
+        given = f"degrees Σⱼ k(x, xⱼ) down to {degrees[bad].min():.2g}"
+        do = 'take a kernel without negative values, such as "gaussian", "laplace" or "intersection"'
+        if not np.any(degrees[bad]):
+            given = f"row {bad[0]}, of which all kernel values are 0" + (f", and {len(bad) - 1} more" * (len(bad) > 1))
+            do = "leave such rows out, or take a kernel that tells something of them"
+        raise InvalidInput(message(type(self).__name__, given, do))
 
     def _embed(self, K: KernelOperator, w: np.ndarray, degrees: np.ndarray, q: int, report: Report) -> None:
         """The eigenvectors of diag(s) K diag(s), s = √(w/d), as coefficients of the extension to all rows."""

@@ -50,6 +50,8 @@ DEAREST_PRODUCT = 2e13
 have no say."""
 
 FEWER = "fewer components:"
+ROUNDED = 1e-10
+"""The share of the mean square of centred rows up to which what the components leave is rounding."""
 """The beginning of a note that is replaced after each chunk of rows."""
 
 
@@ -400,6 +402,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         self.report_, self._given_kernel = report, self._as_kernel(self.kernel)
         self._kernel_size(K)
         self._fit_landmarks(K, X, report)
+        if (wanted := self.n_components or 0) > len(self.dual_coef_):
+            given = f"n_components={wanted} of the landmarks of the first call, {len(self.dual_coef_)}"
+            warn(message("KernelPCA", given, f"give at least {wanted} rows to the first call of partial_fit"))
 
     def _add_rows(self, X: Any, report: Report) -> None:
         """The components of all rows so far and these."""
@@ -540,6 +545,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             raise InvalidInput(message("control_limits", f"level={level!r}", "give a number between 0 and 1"))
         spe = self._subspace_of_training_rows().basis_spe() if X is None else self.spe(X)
         k = len(self.eigenvalues_)
+        if k and np.mean(spe) <= ROUNDED * np.sum(self.eigenvalues_) / self.n_samples_seen_:
+            do = "give X=, rows in control that the model has not seen, or take fewer components"
+            warn(message("control_limits", f"{k} components leave nothing but rounding for SPE's limit", do))
         return ControlLimits(t2_limit(k, self.n_samples_seen_, level), spe_limit(spe, level), float(level))
 
     def _subspace_of_training_rows(self) -> FeatureSubspace:
