@@ -188,6 +188,19 @@ def test_a_table_beyond_the_budget_is_fitted_by_chunks(folder, tmp_path, monkeyp
     assert load(tmp_path / "big.mercer").score(frame) > 0.9
 
 
+def test_a_table_that_fits_without_its_solver_is_fitted_on_landmarks_too(tmp_path, rng):
+    """A budget too small for the table was enough, and a larger one, which had no room for all pairs, was refused."""
+    X = rng.normal(size=(60_000, 3))
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": np.sin(X[:, 0])})
+    frame.to_parquet(tmp_path / "big.parquet", index=False, row_group_size=10_000)
+    given = ("fit", tmp_path / "big.parquet", "--target", "y", "--kernel", "gaussian(gamma=0.5)", "--alpha", "1")
+    done = mercer(*given, "--memory", "8MB", "--out", tmp_path / "m")
+    assert done.exit_code == 0, done.output
+    told = "on landmarks, because KernelRidge by conjugate gradients, matrix-free on 60000 rows: needs"
+    assert told in " ".join(done.output.split())
+    assert told in " ".join(mercer("inspect", tmp_path / "m").output.split())
+
+
 def test_all_rows_are_counted_and_the_sample_is_called_one(tmp_path, rng):
     rows = rng.normal(size=(20_000, 12))
     frame = pd.DataFrame(rows, columns=list("abcdefghijkl")).assign(y=rows[:, 0])

@@ -15,7 +15,7 @@ from mercer.cli.columns import chosen_columns, named_columns
 from mercer.cli.methods.supervised import RIDGE, Method, best_penalty, method_named
 from mercer.cli.mixed import Joined, best_parts, joined, placed
 from mercer.cli.scores import Confusion, Score, guess, score
-from mercer.errors import InvalidInput, message
+from mercer.errors import InvalidInput, MemoryExceeded, message
 from mercer.io import SequenceEncoder, Table, TableEncoder, TableModel
 from mercer.kernels import Kernel, as_kernel
 from mercer.numerals import counted
@@ -379,6 +379,14 @@ def fitted_model(data: TrainingTable, choice: KernelChoice, memory: str | None, 
     """The model of some rows."""
     y = data.y[rows]
     estimator = choice.method.estimator(data.task, choice.kernel, choice.alpha, y, memory)
-    encoded = choice.encoder.transform(data.frame[rows])
-    model = TableModel.of(choice.encoder, estimator.fit(on_workers(encoded), y), data.target, int(rows.sum()))
+    encoded = on_workers(choice.encoder.transform(data.frame[rows]))
+    try:
+        fitted = estimator.fit(encoded, y)
+    except MemoryExceeded as error:
+        if not (choice.method.shares_alpha and choice.kernel.space.vectors):
+            raise
+        # A table that does not fit in memory is fitted on landmarks, and so is one that fits, but not its solver.
+        fitted = estimator.set_params(solver="nystroem").fit(encoded, y)
+        fitted.report_.notes.append(f"on landmarks, because {str(error).partition(';')[0]}")
+    model = TableModel.of(choice.encoder, fitted, data.target, int(rows.sum()))
     return model.set_params(notes=data.left_out)
