@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -264,3 +265,43 @@ import mercer.plots
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert 'mercer.plots: matplotlib is not installed; pip install "mercer[plots]".' in done.stderr
+
+
+LONG = "a name of a class or of a column as long as those of museums and of laboratories"
+
+
+def test_long_names_leave_room_for_the_picture():
+    """The names took all of the figure, or were cut at its edge: they are shortened, and their ends are kept."""
+    X, y = make_moons(60, noise=0.1, random_state=0)
+    names = np.array([f"{LONG}, one", f"{LONG}, two"])[y]
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=[f"{LONG}, first", f"{LONG}, second"])
+    drawn = [
+        plots.GramDisplay.from_kernel("gaussian", X, names),
+        plots.ExplanationDisplay.from_estimator(mercer.SVC().fit(X, names), X, row=3),
+        plots.ComponentsDisplay.from_estimator(mercer.KernelPCA(4).fit(frame), frame),
+    ]
+    for one in drawn:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # matplotlib's, of a layout that it gave up
+            one.figure_.canvas.draw()
+        texts = [text.get_text() for text in one.figure_.findobj(plt.Text)]
+        assert any("…" in text for text in texts)
+        assert not any(LONG in text for text in texts)
+        plt.close(one.figure_)
+
+
+def test_many_terms_of_an_explanation_have_a_taller_picture():
+    X, y = make_moons(80, noise=0.1, random_state=0)
+    model = mercer.KernelRidge().fit(X, 1e6 * y)
+    few, many = (plots.ExplanationDisplay.from_estimator(model, X, row=0, count=count) for count in (10, 50))
+    assert many.figure_.get_figheight() > 2 * few.figure_.get_figheight()
+    few.figure_.canvas.draw()
+    places = [one.get_window_extent() for one in few.ax_.get_xticklabels() if one.get_text()]
+    assert all(left.x1 < right.x0 for left, right in pairwise(places))
+
+
+def test_classes_that_share_colours_are_counted():
+    X, _ = make_moons(120, noise=0.1, random_state=0)
+    model = mercer.KernelRidgeClassifier("gaussian").fit(X, np.arange(120) % 12)
+    drawn = plots.DecisionSurfaceDisplay.from_estimator(model, X)
+    assert "12 classes share 8 colours" in drawn.notes_

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators import explain
 from mercer.plots.drawing.display import Display
-from mercer.plots.drawing.style import FAINT, INK, NEGATIVE, POSITIVE, plain
+from mercer.plots.drawing.style import FAINT, INK, MOST_LETTERS, NEGATIVE, POSITIVE, plain, shortened
 from mercer.points import points_of, take
 
 __all__ = ["ExplanationDisplay"]
@@ -86,7 +87,7 @@ class ExplanationDisplay(Display):
 
     def plot(self, ax: Any = None) -> Self:
         """Draw, in these axes or in new ones."""
-        ax, found, row = self._one(ax), self.explanation, self.row
+        found, row = self.explanation, self.row
         top = found.order[row, : self.count]
         rest = found.order[row, self.count :]
         terms = [*found.contributions[row, top], *([found.contributions[row, rest].sum()] if len(rest) else [])]
@@ -94,13 +95,16 @@ class ExplanationDisplay(Display):
         terms, names = [*terms, found.intercept], [*names, "intercept"]
         shades = [POSITIVE if term > 0 else NEGATIVE for term in terms[: len(top)]] + [FAINT] * (len(terms) - len(top))
         place = np.arange(len(terms))
+        ax = self._one(ax, height=max(4.0, 0.2 * len(terms) + 1.0))
         self.bars_ = ax.barh(place, terms, color=shades)
         for at, term in zip(place, terms, strict=True):
             ax.text(1.02, at, f"{term:.3g}", transform=ax.get_yaxis_transform(), va="center", fontsize="small")
         ax.axvline(0, color=INK, linewidth=0.8)
         ax.set_yticks(place, names)
-        ax.invert_yaxis()
-        name = f"f[{plain(found.output)}]" if found.output else "f"
+        ax.xaxis.set_major_locator(MaxNLocator(5))
+        ax.ticklabel_format(axis="x", scilimits=(-3, 4), useMathText=True)
+        ax.set_ylim(len(terms) - 0.4, -0.6)
+        name = f"f[{plain(shortened(found.output, MOST_LETTERS))}]" if found.output else "f"
         ax.set_xlabel("$α_j\\,k(x, x_j)$")
         ax.set_title(f"{name}(x) = {found.prediction[row]:.4g}", fontsize="medium")
         self._note(ax, *self.notes)

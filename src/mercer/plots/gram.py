@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.plots.drawing.display import Display, drawn_of, one_for_each
 from mercer.plots.drawing.matrices import kernel_of, matrix_drawn, matrix_of
-from mercer.plots.drawing.style import DIVERGING, INK, SEQUENTIAL, plain
+from mercer.plots.drawing.style import DIVERGING, INK, MOST_LETTERS, SEQUENTIAL, plain, shortened
 from mercer.points import count
 
 __all__ = ["GramDisplay"]
@@ -116,5 +116,6 @@ class GramDisplay(Display):
             self.borders_ += [ax.axhline(place - 0.5, color=INK, lw=0.8), ax.axvline(place - 0.5, color=INK, lw=0.8)]
         if len(first) <= MOST_NAMES:
             middle = (first + np.r_[first[1:], len(y)] - 1) / 2
-            ax.set_xticks(middle, [plain(y[place]) for place in first], rotation=30, ha="right")
-            ax.set_yticks(middle, [plain(y[place]) for place in first])
+            names = [plain(shortened(y[place], MOST_LETTERS)) for place in first]
+            ax.set_xticks(middle, names, rotation=30, ha="right")
+            ax.set_yticks(middle, names)

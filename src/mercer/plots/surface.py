@@ -26,6 +26,7 @@ from mercer.plots.drawing.display import (
 from mercer.plots.drawing.outputs import expansion_points, output_of
 from mercer.plots.drawing.plane import Plane, bands
 from mercer.plots.drawing.style import (
+    CLASSES,
     DIVERGING,
     INK,
     NEGATIVE,
@@ -230,7 +231,8 @@ class DecisionSurfaceDisplay(Display):
         if self.column_names is not None:
             ax.set(xlabel=self.column_names[i], ylabel=self.column_names[j])
         ax.set(xlim=self.plane.first[[0, -1]], ylim=self.plane.second[[0, -1]])
-        self._note(ax, *self.notes, left_out)
+        shared = f"{len(self.classes)} classes share {len(CLASSES)} colours" if len(self.classes) > len(CLASSES) else ""
+        self._note(ax, *self.notes, left_out, shared)
         return self
 
     def _draw_surface(self, ax: Any, colorbar: bool) -> None:

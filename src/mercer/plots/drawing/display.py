@@ -11,7 +11,7 @@ import numpy as np
 
 from mercer.errors import InvalidInput, message
 from mercer.numerals import counted
-from mercer.plots.drawing.style import FAINT, plain
+from mercer.plots.drawing.style import FAINT, MOST_LETTERS, plain, shortened
 from mercer.points import as_rows, count, sample_rows, take, vectors_of
 
 __all__ = [
@@ -196,7 +196,9 @@ def numbers(X: Any, who: str, most: int = MOST_POINTS) -> tuple[np.ndarray, np.n
 def named_columns(model: Any, d: int) -> Sequence[str]:
     """The names of the columns that the model was fitted to, or x₁, x₂, …"""
     names = getattr(model, "feature_names_in_", None)
-    return [f"$x_{{{j + 1}}}$" for j in range(d)] if names is None else [plain(name) for name in names]
+    if names is None:
+        return [f"$x_{{{j + 1}}}$" for j in range(d)]
+    return [plain(shortened(name, MOST_LETTERS)) for name in names]
 
 
 def sortable(labels: np.ndarray) -> np.ndarray:

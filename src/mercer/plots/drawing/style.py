@@ -31,6 +31,8 @@ __all__ = [
     "tints",
 ]
 
+MOST_LETTERS = 24
+"""Of a name beside a picture."""
 CLASSES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#4D4D4D", "#692D00")
 MARKERS = "os^DvP*X<>"
 NEGATIVE, POSITIVE = CLASSES[:2]
