@@ -53,6 +53,18 @@ def test_an_exact_preconditioner_leaves_no_error():
     np.testing.assert_allclose(StochasticLikelihood(own, Y, rank=300)(theta)[1], gradient, rtol=1e-3, atol=0.01)
 
 
+def test_where_all_rows_are_pivots_the_value_is_exact():
+    """With entries in float32 it was 1e-3 off, three times its standard error."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, 2))
+    Y = np.sin(X[:, :1]) + 0.1 * rng.normal(size=(300, 1))
+    own = Covariance.of("test", Matern(0.5), X)
+    theta = np.append(own.values, 0.01)
+    value, _ = ExactLikelihood(own, Y)(theta)
+    for seed in range(3):
+        assert StochasticLikelihood(own, Y, seed=seed).estimate(theta).value == pytest.approx(value, abs=1e-6)
+
+
 def test_small_noise_needs_float64():
     own, Y, _ = problem(10.0 * Gaussian(0.3))
     assert StochasticLikelihood(own, Y, rank=200).estimate(np.append(own.values, 1.0)).precision == "float32"
@@ -88,10 +100,10 @@ def test_a_sample_chooses_the_parameters_and_all_rows_the_rest():
 
 
 def test_large_problems_are_estimated_unless_exact_is_asked_for():
-    X = np.random.default_rng(0).normal(size=(900, 2))
+    X = np.random.default_rng(0).normal(size=(1100, 2))
     with pytest.raises(MemoryExceeded, match='solver="cg"'):
         GaussianProcessRegressor(solver="cholesky", memory="4MB").fit(X, X[:, 0])
-    model = GaussianProcessRegressor(memory="14MB", optimize=False).fit(X, X[:, 0])
+    model = GaussianProcessRegressor(memory="20MB", optimize=False).fit(X, X[:, 0])
     assert model.log_marginal_likelihood_error_ > 0
     with pytest.raises(InvalidInput, match="n_probes"):
         GaussianProcessRegressor(n_probes=1).fit(X, X[:, 0])

@@ -94,7 +94,7 @@ class StochasticLikelihood(ExactLikelihood):
         >>> StochasticLikelihood.bytes(100_000, 31)
         1122400000
         """
-        return 8 * n * (min(rank, n) + 13 * columns)
+        return 8 * n * (min(rank, n) * (2 if n <= rank else 1) + 13 * columns)
 
     how: ClassVar[str] = "by conjugate gradients and Lanczos quadrature"
 
@@ -121,7 +121,9 @@ class StochasticLikelihood(ExactLikelihood):
         defined = self._defined(theta)
         if defined is None:
             return None
-        (K, variance), low = defined, defined[0].in_float32()
+        K, variance = defined
+        # Where all rows are pivots, M is C⁻¹ but for rounding, and that of float32 is beyond the standard error.
+        low: Operator = K if len(self.Y) <= self.rank else K.in_float32()
         with one_blas_thread(2.0 * len(self.Y) * self.rank**2):
             found = pivoted_cholesky(low, min(self.rank, len(self.Y)), tol=float(np.min(variance)), seed=self.seed)
             single = np.finfo(np.float32).eps * found.norm() <= FLOAT32 * float(np.min(variance))
