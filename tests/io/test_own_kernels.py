@@ -43,9 +43,6 @@ class Shared(Kernel):
     def block(self, X, Z):
         return np.array([[len(x & z) for z in Z] for x in X], float)
 
-    def diagonal(self, X):
-        return np.array([len(x) for x in X], float)
-
 
 @dataclass(frozen=True, repr=False)
 class Alike(Kernel):

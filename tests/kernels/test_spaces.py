@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from mercer import KernelOperator
+from mercer import SVC, KernelOperator, KernelPCA, KernelRidge
 from mercer.errors import InvalidInput
 from mercer.kernels import Function, Kernel, Linear, Precomputed
 from mercer.points import KERNEL_VALUES, OBJECTS, VECTORS
@@ -103,3 +104,40 @@ def test_an_unknown_name_is_refused():
 
     with pytest.raises(InvalidInput, match="domain='strings'"):
         Unknown().space  # noqa: B018
+
+
+class Common(Kernel):
+    """|x ∩ z| of sets, without a diagonal of its own; with faults on request."""
+
+    space = OBJECTS
+    fault = ""
+
+    def block(self, X, Z):
+        found = np.array([[len(x & z) for z in Z] for x in X], float)
+        if self.fault == "NaN":
+            found[0, 0] = np.nan
+        return found[:, :3] if self.fault == "shape" else found
+
+
+SETS = [frozenset({place % 5, place % 3 + 5, 9}) for place in range(12)]
+
+
+def test_a_kernel_of_objects_needs_no_diagonal():
+    kernel = Common()
+    assert np.array_equal(kernel.diagonal(SETS), np.diag(kernel(SETS)))
+    assert np.allclose(np.diag(kernel.normalized()(SETS)), 1.0)
+    model = KernelRidge(kernel, alpha=0.1).fit(SETS, np.arange(12.0))
+    expected = np.linalg.solve(kernel(SETS) + 0.1 * np.eye(12), np.arange(12.0))
+    np.testing.assert_allclose(model.dual_coef_, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("fault", "say"),
+    [("shape", r"block\(X, Z\) of shape \(12, 3\) for 12 and 12 rows"), ("NaN", r"block\(X, Z\) with NaN; return")],
+)
+@pytest.mark.parametrize("model", [KernelRidge(), SVC(), KernelPCA(2)], ids=lambda model: type(model).__name__)
+def test_faults_of_a_users_block_are_named(model, fault, say):
+    kernel = Common()
+    kernel.fault = fault
+    with pytest.raises(InvalidInput, match=f"Common: {say}"):
+        clone(model).set_params(kernel=kernel).fit(SETS, np.arange(12) % 2)

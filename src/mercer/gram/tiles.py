@@ -11,6 +11,7 @@ import numpy as np
 
 from mercer.engine import backend, reference
 from mercer.engine.contract import TileProgram, Tiles
+from mercer.errors import InvalidInput, message
 from mercer.events import TilesDone, emit
 from mercer.gram.compiler import canonical_form, compile_expression
 from mercer.gram.data import Data
@@ -112,7 +113,14 @@ def block_tiles(kernel: Kernel, x: Points, z: Points) -> Tiles:
     def evaluate_block(i0: int, i1: int, j0: int, j1: int) -> Array:
         left = x.run(i0, i1).rows
         right = left if same and (i0, i1) == (j0, j1) else z.run(j0, j1).rows
-        return np.asarray(kernel.block(left, right))
+        found = np.asarray(kernel.block(left, right))
+        if found.shape != (i1 - i0, j1 - j0):
+            given = f"block(X, Z) of shape {found.shape} for {i1 - i0} and {j1 - j0} rows"
+            raise InvalidInput(message(type(kernel).__name__, given, "return one value for each pair"))
+        if kernel.space.objects and np.isnan(found).any():
+            do = "return a number for each pair, or leave such rows out"
+            raise InvalidInput(message(type(kernel).__name__, "block(X, Z) with NaN", do))
+        return found
 
     return reference.BlockTiles(len(x), len(z), evaluate_block, LARGE_BLOCK if kernel.prefers_large_blocks else 0)
 

@@ -37,6 +37,7 @@ from mercer.points import (
     require_collection,
     same_names,
     space_named,
+    take,
     vectors_of,
 )
 
@@ -235,9 +236,12 @@ class Kernel:
         return full(evaluation.on_arrays(self, pair), (X.shape[0], Z.shape[0]), pair.X)
 
     def diagonal(self, X: Array) -> Array:
-        """All k(x, x), without the matrix."""
+        """All k(x, x), without the matrix; those of a kernel of objects by `block`, one by one."""
         self._require_resolved()
         X = self._rows(X)
+        if self.space.objects:
+            each = (take(X, np.array([place])) for place in range(count(X)))
+            return np.array([np.asarray(self.block(one, one))[0, 0] for one in each], np.float64)
         return full(evaluation.on_arrays(self, ArrayPair(X, X).x), (X.shape[0], 1), X).reshape(-1)
 
     @property

@@ -50,7 +50,7 @@ def brief_check(K: KernelOperator, seed: int = 0) -> KernelReport:
         matrix = np.asarray(kernel.block(K.x.take(index).rows, index))
         return check_values(kernel, matrix, [int(i) for i in index], f"{len(index)} of {n} points", SINGLE)
     some = K.x.take(index)
-    matrix = np.asarray(kernel.block(some.rows, some.rows))
+    matrix = np.asarray(K.block(index, index) if kernel.space.objects else kernel.block(some.rows, some.rows))
     named = [tuple(map(float, row)) for row in vectors_of(some).dense()] if kernel.space.vectors else some.rows
     return check_values(kernel, matrix, named, f"{len(index)} of {n} training points", SINGLE)
 
