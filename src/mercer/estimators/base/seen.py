@@ -29,7 +29,7 @@ def share_of_the_fit(estimator: Any, rows: Any, n: int) -> float:
     --------
     >>> from mercer import SVC
     >>> from mercer.kernels import Spectrum
-    >>> model = SVC(Spectrum(1)).fit(["aab", "bba", "ab", "b"], [0, 1, 0, 1])
+    >>> model = SVC(kernel=Spectrum(1)).fit(["aab", "bba", "ab", "b"], [0, 1, 0, 1])
     >>> share_of_the_fit(model, ["aab", "bba"], 4), share_of_the_fit(model, ["c"], 4)
     (1.0, 0.0)
     """

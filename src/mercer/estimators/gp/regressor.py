@@ -401,4 +401,4 @@ def weighted(variance: Any, unit: float) -> tuple[float, np.ndarray | None]:
     if not np.ndim(variance) or not mean:
         return mean, None
     least = float(np.min(variance, where=variance > 0, initial=mean))
-    return mean, mean / np.maximum(variance, np.finfo(float).eps * min(least, unit))
+    return mean, mean / np.maximum(variance, np.finfo(float).eps * min(least, unit or least))
