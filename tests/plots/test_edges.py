@@ -305,3 +305,17 @@ def test_classes_that_share_colours_are_counted():
     model = mercer.KernelRidgeClassifier("gaussian").fit(X, np.arange(120) % 12)
     drawn = plots.DecisionSurfaceDisplay.from_estimator(model, X)
     assert "12 classes share 8 colours" in drawn.notes_
+
+
+@pytest.mark.parametrize("name", ["DecisionSurfaceDisplay", "ComponentsDisplay", "PosteriorDisplay", "film"])
+def test_rows_without_a_place_in_a_plane_are_named(name):
+    texts, y = ["abc", "abd", "cde", "acd"], [0, 1, 0, 1]
+    model = {
+        "DecisionSurfaceDisplay": mercer.SVC(kernel=Spectrum(2)),
+        "ComponentsDisplay": mercer.KernelPCA(2, Spectrum(2)),
+        "PosteriorDisplay": mercer.GaussianProcessRegressor(Spectrum(2), optimize=False),
+        "film": mercer.KernelPerceptron(Spectrum(2), keep_history=True),
+    }[name].fit(texts, y)
+    draw = plots.film if name == "film" else getattr(plots, name).from_estimator
+    with pytest.raises(InvalidInput, match=rf"{name}: rows of type str, which have no place in a plane; draw"):
+        draw(model, texts, y) if name in ("film", "DecisionSurfaceDisplay") else draw(model, texts)

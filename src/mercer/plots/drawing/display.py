@@ -188,6 +188,9 @@ def drawn_of(shown: int, n: int, what: str = "rows") -> str:
 
 def numbers(X: Any, who: str, most: int = MOST_POINTS) -> tuple[np.ndarray, np.ndarray]:
     """The rows that are drawn as an array of numbers, and their places."""
+    if isinstance(X, list | tuple | np.ndarray) and len(X) and isinstance(X[0], str | bytes | set | frozenset | dict):
+        do = "draw their scores (ScoresDisplay) or kernel values (GramDisplay)"
+        raise InvalidInput(message(who, f"rows of type {type(X[0]).__name__}, which have no place in a plane", do))
     places = places_drawn(count(X), most)
     rows = as_rows(X if len(places) == count(X) else take(X, places), who=who)
     return np.asarray(vectors_of(rows).dense(), np.float64), places
