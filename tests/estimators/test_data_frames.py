@@ -123,8 +123,9 @@ def test_columns_of_mixed_rows_have_names_and_an_order(model, library):
 def test_mixed_rows_of_other_orders_have_no_kernel_values():
     frame, kernel = mixed_frame(), Spectrum(2).on([0]) + Gaussian(0.5).on([1])
     assert np.array_equal(kernel(frame, frame[:3]), kernel(frame)[:, :3])
-    with pytest.raises(InvalidInput, match="order"):
-        kernel(frame, frame[["s", "b", "a"]])
+    for values in (kernel, lambda X, Z: mercer.KernelOperator(kernel, X, Z)):
+        with pytest.raises(InvalidInput, match="order"):
+            values(frame, frame[["s", "b", "a"]])
 
 
 def test_the_second_view_has_an_order_too():

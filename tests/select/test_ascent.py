@@ -110,6 +110,17 @@ def test_the_end_at_a_cliff_is_noted():
     assert "the search ended at a slope of" in found.notes[0]
 
 
+@pytest.mark.parametrize("rising", [1.0, -1.0])
+def test_a_bound_is_no_steep_end(rising):
+    """log p rises beyond it, and the maximum within the bounds is there."""
+    at = np.array([2.0])
+    found = Ascent("test", ("a",), at, at / 3, at * 3).run(
+        lambda theta: (rising * 1e3 * float(np.log(theta[0])), rising * np.array([1e3]))
+    )
+    assert found.theta[0] == pytest.approx(6.0 if rising > 0 else 2 / 3)
+    assert found.notes == (f"a = {found.theta[0]:.3g} is at its {'upper' if rising > 0 else 'lower'} bound",)
+
+
 def test_where_nothing_has_a_likelihood_the_advice_is_the_callers():
     with pytest.raises(InvalidInput, match=r"test: .* not positive definite .*; add noise\."):
         one(0.0, firmer="add noise").run(lambda theta: None)
