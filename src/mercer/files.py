@@ -14,12 +14,12 @@ __all__ = ["appearing", "permissions", "write_whole"]
 
 
 @contextmanager
-def appearing(path: Path, who: str) -> Iterator[Path]:
+def appearing(path: Path, who: str, called: str | None = None) -> Iterator[Path]:
     """A new file in the same folder, which is renamed to `path` at the end; keeps symbolic links and permissions.
 
-    After a fault it is deleted, and what was there before stays.
+    After a fault it is deleted, and what was there before stays. Errors name it by `called`, or by its path.
     """
-    given, path = path, Path(os.path.realpath(path))
+    given, path = called or path, Path(os.path.realpath(path))
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
     except OSError as error:
@@ -38,9 +38,9 @@ def appearing(path: Path, who: str) -> Iterator[Path]:
             os.unlink(temporary)
 
 
-def write_whole(path: Path, data: bytes, who: str) -> None:
+def write_whole(path: Path, data: bytes, who: str, called: str | None = None) -> None:
     """Write a file whole or not at all: see `appearing`."""
-    with appearing(path, who) as beside, beside.open("wb") as file:
+    with appearing(path, who, called) as beside, beside.open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

@@ -157,5 +157,5 @@ def test_the_page_is_the_types(monkeypatch):
 
 def test_the_page_has_the_exit_statuses():
     page = (DOCS / "command-line.md").read_text(encoding="utf-8")
-    for status in (0, guard.FAILED, guard.BAD_INPUT, guard.INTERRUPTED):
+    for status in (0, guard.FAILED, guard.BAD_INPUT, guard.INTERRUPTED, guard.TERMINATED):
         assert f"\n| {status} | " in page

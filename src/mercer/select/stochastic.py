@@ -94,7 +94,7 @@ class StochasticLikelihood(ExactLikelihood):
         >>> StochasticLikelihood.bytes(100_000, 31)
         1122400000
         """
-        return 8 * n * (min(rank, n) * (2 if n <= rank else 1) + 13 * columns)
+        return 8 * n * (min(rank, n) + 13 * columns)
 
     how: ClassVar[str] = "by conjugate gradients and Lanczos quadrature"
 

@@ -85,7 +85,7 @@ class Ledger:
         if self.path is None:
             return
         kept = {"search": self.key, "digest": _digest(self.found), "found": self.found}
-        write_whole(self.path, json.dumps(kept).encode(), self.who)
+        write_whole(self.path, json.dumps(kept).encode(), self.who, f"resume={str(self.path)!r}")
 
 
 def _digest(found: Any) -> str:
