@@ -96,10 +96,11 @@ def test_a_steep_start_ends_no_search(steep):
     assert found.value == pytest.approx(-5.0, abs=1e-6)
 
 
-@pytest.mark.parametrize("edge", [0.0, 0.9, 0.999])
-def test_a_cliff_beside_the_maximum_ends_no_search(edge):
-    """The first step, of length 1, may lead over it."""
-    found = one(3.0).run(cliff(edge, steep=100.0))
+@pytest.mark.parametrize("edge", [0.8, 0.9, 0.999])
+@pytest.mark.parametrize("first", [1.5, 3.0])
+def test_a_cliff_beside_the_maximum_ends_no_search(first, edge):
+    """The first step, of length 1, leads over it from 1.5."""
+    found = one(first).run(cliff(edge, steep=100.0))
     assert found.value == pytest.approx(-1.0, abs=1e-6)
     assert not found.notes
 
