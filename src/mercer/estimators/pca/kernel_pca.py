@@ -519,6 +519,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
         InvalidInput
             For a level outside (0, 1), no fewer components than rows, and a Nyström model without `X`.
 
+        Warns
+        -----
+        UserWarning
+            If the components leave nothing but rounding of these rows: any other row would exceed SPE's limit.
+
         Notes
         -----
         The F limit holds for Gaussian scores along fixed directions, as those of a linear kernel on many Gaussian rows
