@@ -341,6 +341,7 @@ def test_mistakes_in_options_are_one_line(capsys):
     [
         (["check", "-dot"], 'No such option: -d; write mercer check -- "-dot" if it is no option'),
         (["check", "dot", "--strict"], "No such option: --strict; mercer check --help"),
+        (["fit", "a.csv", "-o", "a.mercer"], "No such option: -o; give --out FILE; mercer fit --help"),
         (["fit", "a.csv", "--holdot"], "No such option: --holdot; did you mean --holdout? mercer fit --help"),
         (["fit", "a.csv", "price"], "argument(s) (price); write --target price if it is the target; mercer fit --help"),
         (["--colour"], "No such option: --colour; mercer --help"),

@@ -84,6 +84,7 @@ def made(tmp_path_factory):
     (folder / "junk.csv").write_bytes(b"\x00\xff\x1b\x00" * 100)
     with contextlib.suppress(ImportError):
         frame.to_parquet(folder / "rows.parquet", index=False)
+        frame[:0].to_parquet(folder / "header.parquet", index=False)
     for target in ("price", "kind"):
         own = f"fit good.csv --target {target} --columns a,b {QUICK} --out {target}.mercer"
         assert run(own, folder)[0] == 0
@@ -151,6 +152,7 @@ TABLES = {
     "folder": (READERS, "is a folder"),
     "empty.csv": (READERS, "is empty"),
     "header.csv": (READERS, "no rows"),
+    "header.parquet": (READERS, "no rows"),
     "junk.csv": (READERS, "junk.csv"),
     "constant.csv": (LEARNERS, "one value"),
     "lacking.csv": ([name for name in USERS if name in READERS], "'a'"),
@@ -159,6 +161,8 @@ TABLES = {
 
 @pytest.mark.parametrize(("name", "table"), [(name, table) for table, (able, _) in TABLES.items() for name in able])
 def test_a_table_that_will_not_do(folder, name, table):
+    if table.endswith("parquet"):
+        pytest.importorskip("pyarrow")
     (folder / "folder").mkdir()
     refused(command(name, table), folder, TABLES[table][1])
 

@@ -369,6 +369,7 @@ _MEANT = {
         ("--lambda", "--lam", "--lamda", "--ridge", "--reg"), "give --alpha NUMBER for λ: it is α on the command line"
     ),
     **dict.fromkeys(("--C", "--c", "--cost"), "give --alpha NUMBER, the weight of the penalty: C is 1/(2α)"),
+    **dict.fromkeys(("-o", "--save", "--model", "--to"), "give --out FILE"),
     "--gamma": 'give --kernel "gaussian(gamma=NUMBER)"',
     "--sigma": 'give --kernel "gaussian(gamma=NUMBER)", where γ = 1/(2σ²)',
     "--degree": 'give --kernel "polynomial(degree=NUMBER)"',

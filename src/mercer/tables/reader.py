@@ -270,8 +270,6 @@ def _columnar_table(path: Path, ending: str, name: str, memory: Any) -> Table:
         size += int(frame.memory_usage(deep=True).sum())
         require(2 * size, parse_memory(memory), name, "fit it in Python (mercer.points.read_points)")
         frames.append(frame)
-    if not frames:
-        raise InvalidInput(message(name, "has no rows", "give a table with rows"))
     import pandas as pd
 
     frame = pd.concat(frames, ignore_index=True)

@@ -126,7 +126,8 @@ class TableSource(FileSource):
         """The table as pandas data frames of about `rows` rows, with columns of all types, in order.
 
         Their indices are the places in the file. Integers beside missing ones are integers of pandas, as float64 does
-        not hold all of them. A frame takes a part of the memory budget, or MemoryExceeded is raised.
+        not hold all of them. A frame takes a part of the memory budget, or MemoryExceeded is raised;
+        InvalidInput, for a table without rows.
         """
         source = cls._any(path)
         budget, first = parse_memory(memory), 0
@@ -137,6 +138,8 @@ class TableSource(FileSource):
             frame.index += first
             first += len(frame)
             yield frame
+        if not first:
+            raise InvalidInput(message(path.name, "has no rows", "give a table with rows"))
 
     def _checked_types(self) -> np.dtype[Any]:
         """The dtype of the rows; InvalidInput names columns that hold no numbers."""
