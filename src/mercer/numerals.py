@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["counted", "digits", "of_metric", "ratio", "shown"]
 
-RATIOS = ("R²", "accuracy", "balanced accuracy", "AUC", "area under the ROC curve")
+RATIOS = ("R²", "accuracy", "balanced accuracy", "AUC", "area under the ROC curve", "95% coverage")
 """The scores without a unit, at most 1; other scores are errors in the unit of the target."""
 
 

@@ -18,6 +18,7 @@ from sklearn.svm import SVC  # noqa: E402
 
 from mercer.cli import app as commands  # noqa: E402
 from mercer.cli.methods.supervised import METHODS, best_penalty, regularisation  # noqa: E402
+from mercer.errors import InvalidInput  # noqa: E402
 from mercer.io import load  # noqa: E402
 from mercer.kernels import Gaussian  # noqa: E402
 
@@ -66,6 +67,41 @@ def test_a_regression_goes_through_a_file_and_its_line_can_be_given_again(folder
     model = load(out)
     assert model.score(pd.read_csv(folder / "numbers.csv")) > 0.4
     assert f"--method {method}" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+def test_a_process_tells_the_deviations_of_new_values(folder, tmp_path):
+    """By the dense matrix; in a stream of rows, too; and `fit` and `evaluate` say how many values they cover."""
+    out, table = tmp_path / "m.mercer", folder / "numbers.csv"
+    given = ["fit", table, "--target", "target", *KERNEL, "--method", "gp", "--out", out]
+    done = mercer(*given, "--json")
+    assert 0.85 < json.loads(done.stdout)["score"]["95% coverage"] <= 1, done.output
+    assert "m.mercer TABLE --std" in mercer(*given).stdout
+    found = json.loads(mercer("predict", out, table, "--std", "--json").stdout)["predictions"]
+    model, frame = load(out), pd.read_csv(table)
+    process, X = model.estimator, model.encoder.transform(frame)
+    K = np.asarray(process.kernel_(X, X))
+    C = K + process.alpha_ * np.eye(len(K))
+    variance = process.alpha_ + np.diag(K - K @ np.linalg.solve(C, K))
+    np.testing.assert_allclose(found["target_std"], process.y_scale_ * np.sqrt(variance), rtol=1e-8)
+    latent = model.predict(frame, return_std=True)[1]
+    np.testing.assert_allclose(latent, process.y_scale_ * np.sqrt(variance - process.alpha_), rtol=1e-6)
+    within = np.abs(frame["target"] - found["target"]) <= 1.96 * np.array(found["target_std"])
+    assert json.loads(mercer("evaluate", out, table, "--json").stdout)["score"]["95% coverage"] == within.mean()
+    pytest.importorskip("pyarrow")
+    frame.to_parquet(tmp_path / "rows.parquet")
+    done = mercer("predict", out, tmp_path / "rows.parquet", "--std", "--out", tmp_path / "s.csv")
+    assert done.exit_code == 0, done.output
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "s.csv"), pd.DataFrame(found), rtol=1e-12)
+
+
+def test_other_methods_have_no_deviations(folder, tmp_path):
+    out, table = tmp_path / "m.mercer", folder / "numbers.csv"
+    assert mercer("fit", table, "--target", "target", *KERNEL, "--alpha", 1, "--out", out).exit_code == 0
+    done = mercer("predict", out, table, "--std")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "m.mercer holds a KernelRidge, which has no standard deviations; leave --std out" in done.stderr
+    with pytest.raises(InvalidInput, match="return_std of a KernelRidge; fit a GaussianProcessRegressor"):
+        load(out).predict(pd.read_csv(table), return_std=True)
 
 
 def test_a_machine_has_the_optimum_of_the_cost_that_alpha_says(folder, tmp_path):

@@ -227,6 +227,7 @@ def predict(
     out: options.TableOut = None,
     memory: options.Memory = None,
     proba: options.Proba = False,
+    std: options.Std = False,
     keep: options.Keep = None,
     as_json: options.AsJson = False,
     threads: options.Threads = None,
@@ -239,7 +240,7 @@ def predict(
     table are written while it is read, to a CSV or Parquet file.
     """
     with _working(threads):
-        _written_outputs("predict", model, table, out, memory, as_json, keep, proba)
+        _written_outputs("predict", model, table, out, memory, as_json, keep, proba, std)
 
 
 @app.command()
@@ -502,13 +503,14 @@ def _written_outputs(
     as_json: bool,
     keep: str | None,
     proba: bool = False,
+    std: bool = False,
 ) -> None:
     """Write the predictions or the scores of a table to a file or to standard output."""
     from mercer.cli import predicting
     from mercer.cli.output import results, show, tables
 
     fitted = predicting.loaded(model, memory)
-    columns = predicting.outputs(fitted, model.name, does, proba)
+    columns = predicting.outputs(fitted, model.name, does, proba, std)
     kept, columns = predicting.kept_names(keep, columns)
     tables.check_table_place(out, [model, table], [*kept, *columns])
     what = f"predictions of {fitted.target}" if does == "predict" else "rows of scores"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mercer.cli.columns import chosen_columns, named_columns
 from mercer.cli.methods.supervised import RIDGE, Method, best_penalty, method_named
 from mercer.cli.mixed import Joined, best_parts, joined, placed
-from mercer.cli.scores import Confusion, Score, guess, score
+from mercer.cli.scores import Confusion, Score, deviations, guess, score
 from mercer.errors import InvalidInput, MemoryExceeded, message
 from mercer.io import SequenceEncoder, Table, TableEncoder, TableModel
 from mercer.kernels import Kernel, as_kernel
@@ -347,7 +347,7 @@ def fit(
     if temperature is not None:
         model = model.with_temperature(temperature)
     predicted = model.predict(held)
-    held_out = score(y, predicted, data.task, scores)
+    held_out = score(y, predicted, data.task, scores, deviations(model, held))
     guessing = guess(data.y[train], y, data.task)
     if scored is not None:
         scored(model)

@@ -110,6 +110,12 @@ Proba = Annotated[
     bool,
     typer.Option("--proba", help="Add a column with the probability of each class. It needs a classification."),
 ]
+Std = Annotated[
+    bool,
+    typer.Option(
+        "--std", help="Add a column with the standard deviation of each value. It needs a model of --method gp."
+    ),
+]
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed the choice of held-out rows, samples and folds.", min=0)]
 Columns = Annotated[
     Text,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.cli.columns import listed, split_names
-from mercer.cli.scores import Confusion, Score, guess, score
+from mercer.cli.scores import Confusion, Score, deviations, guess, score
 from mercer.errors import InvalidInput, ModelFileError, message
 from mercer.estimators import KernelKMeans
 from mercer.estimators.base.seen import said_of_seen
@@ -110,13 +110,18 @@ def rows_for(
     return replace(rows, frame=upper, notes=(*rows.notes, "made upper case, as the texts of the fit are"))
 
 
-def outputs(model: TableModel, name: str, does: str = "predict", proba: bool = False) -> list[str]:
+def outputs(model: TableModel, name: str, does: str = "predict", proba: bool = False, std: bool = False) -> list[str]:
     """The columns that a command writes; raises InvalidInput if the model does not have them."""
     if does == "transform":
         return _components(model, name)
     if model.task == "components":
         given = f"{name} has components and predicts nothing"
         raise InvalidInput(message("predict", given, f"mercer transform {name} writes the scores"))
+    if std:
+        if model.has_deviations:
+            return [model.target, f"{model.target}_std"]
+        given = f"{name} holds a {type(model.estimator).__name__}, which has no standard deviations"
+        raise InvalidInput(message("--std", given, "leave --std out, or fit with --method gp"))
     if not proba:
         return [model.target, "score"] if model.task == "outliers" else [model.target]
     if model.task == "classification" and model.has_probabilities:
@@ -187,6 +192,9 @@ def _outputs(model: TableModel, rows: Table, does: str, columns: list[str]) -> A
     if model.task == "outliers":
         values = model.decision_function(rows)
         return pd.DataFrame(dict(zip(columns, ((values < 0).astype(np.int64), values), strict=True)))
+    if model.task == "regression" and columns[1:]:
+        found = model.predict(rows, return_std=True, include_noise=True)
+        return pd.DataFrame(dict(zip(columns, found, strict=True)))
     found = [model.predict(rows), *(model.predict_proba(rows).T if columns[1:] else [])]
     return pd.DataFrame(dict(zip(columns, found, strict=True)))
 
@@ -267,7 +275,7 @@ def evaluated(model: TableModel, rows: Table, column: Any) -> Evaluation:
     classes = [str(one) for one in model.classes_] if task == "classification" else []
     y, found = comparable(rows.path, column, model.predict(rows), task, classes)
     if task == "regression":
-        return Evaluation(len(y), score(y, found, task), guess(y, y, task), [], None)
+        return Evaluation(len(y), score(y, found, task, std=deviations(model, rows)), guess(y, y, task), [], None)
     known = set(np.unique(y)) <= set(classes)
     decision = model.decision_function(rows) if len(classes) == 2 and known else None
     if decision is not None and classes[0] > classes[1]:

@@ -8,14 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mercer.errors import MemoryExceeded
+from mercer.io import TableModel
 from mercer.numerals import counted, of_metric
 from mercer.tables.targets import Task
 
-__all__ = ["Confusion", "Score", "guess", "score"]
+__all__ = ["Confusion", "Score", "deviations", "guess", "score"]
 
 FEW_CLASSES = 12
 """The most classes whose whole confusion matrix is shown."""
 PAIRS = 6
+NORMAL_95 = 1.96
+"""Within so many standard deviations of its mean a normal variable is with probability 0.95."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +43,17 @@ class Score:
         )
 
 
-def score(y: NDArray[Any], predicted: NDArray[Any], task: Task, decision: NDArray[np.float64] | None = None) -> Score:
+def score(
+    y: NDArray[Any],
+    predicted: NDArray[Any],
+    task: Task,
+    decision: NDArray[np.float64] | None = None,
+    std: NDArray[np.float64] | None = None,
+) -> Score:
     """R², MAE and RMSE; or accuracy and balanced accuracy, which is the mean recall of the classes.
 
-    With decision values for the second of two sorted classes, also the area under the ROC curve.
+    With decision values for the second of two sorted classes, also the area under the ROC curve. With the standard
+    deviations of targets, also the share of targets within 1.96 of them, which holds 95 % of a normal distribution.
     """
     if task == "classification":
         hits = y == predicted
@@ -59,7 +70,18 @@ def score(y: NDArray[Any], predicted: NDArray[Any], task: Task, decision: NDArra
     mae = float(mean_absolute_error(y, predicted))
     rmse = float(np.sqrt(np.mean((y - predicted) ** 2)))
     r2 = float(r2_score(y, predicted)) if len(y) > 1 else float("nan")
-    return Score({"R²": r2, "MAE": mae, "RMSE": rmse})
+    within = {} if std is None else {"95% coverage": float(np.mean(np.abs(y - predicted) <= NORMAL_95 * std))}
+    return Score({"R²": r2, "MAE": mae, "RMSE": rmse} | within)
+
+
+def deviations(model: TableModel, rows: Any) -> NDArray[np.float64] | None:
+    """The standard deviations of the targets, if the model has them and the factor of all pairs fits in memory."""
+    if not model.has_deviations:
+        return None
+    try:
+        return np.asarray(model.predict(rows, return_std=True, include_noise=True)[1])
+    except MemoryExceeded:
+        return None
 
 
 def guess(y_train: NDArray[Any], y: NDArray[Any], task: Task) -> Score:

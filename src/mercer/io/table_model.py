@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.atomic import Atomic
 from mercer.errors import InvalidInput, message
-from mercer.estimators import SVC, KernelRidge, NuSVC
+from mercer.estimators import SVC, GaussianProcessRegressor, KernelRidge, NuSVC
 from mercer.estimators.base.calibration import coupled, fit_temperature, probabilities
 from mercer.estimators.base.seen import share_of_the_fit
 from mercer.schemas import POSITIVE, Array, Check, Count, Schema, SchemaError
@@ -130,13 +130,37 @@ class TableModel(Atomic, BaseEstimator):
         """The scores of each row on the components, or its distances from the clusters."""
         return np.asarray(self.estimator.transform(self._rows(frame)))
 
-    def predict(self, frame: Any) -> NDArray[Any]:
-        """The target of each row of a data frame or `Table`."""
+    def predict(self, frame: Any, return_std: bool = False, *, include_noise: bool = False) -> Any:
+        """The target of each row of a data frame or `Table`, on request with its standard deviation.
+
+        Parameters
+        ----------
+        frame : data frame or Table
+        return_std : bool
+            Needs a Gaussian process.
+        include_noise : bool
+            Whether deviations are those of new observations, and not those of f.
+
+        Returns
+        -------
+        target : array of shape (m,)
+        std : array of shape (m,), with `return_std`
+        """
+        if return_std and not self.has_deviations:
+            given = f"return_std of a {type(self.estimator).__name__}"
+            raise InvalidInput(message("TableModel.predict", given, "fit a GaussianProcessRegressor"))
         if hasattr(self, "pair_temperature_"):
             return np.asarray(self.classes_[self.predict_proba(frame).argmax(axis=1)])
         rows = self._rows(frame)
         assert self.estimator is not None
+        if return_std:
+            return self.estimator.predict(rows, return_std=True, include_noise=include_noise)
         return np.asarray(self.estimator.predict(rows))
+
+    @property
+    def has_deviations(self) -> bool:
+        """Whether `predict` has standard deviations."""
+        return isinstance(self.estimator, GaussianProcessRegressor)
 
     @property
     def _decides_on_pairs(self) -> bool:

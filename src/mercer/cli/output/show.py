@@ -296,7 +296,8 @@ def show_next(data: TrainingTable, choice: KernelChoice, outcome: Outcome, out: 
     if out is None:
         lines.append("keep the model: --out model.mercer; then: mercer predict model.mercer TABLE")
     else:
-        lines.append(f"mercer predict {out} TABLE; mercer evaluate {out} TABLE; mercer inspect {out}")
+        std = " --std" if choice.method.name == "gp" else ""
+        lines.append(f"mercer predict {out} TABLE{std}; mercer evaluate {out} TABLE; mercer inspect {out}")
     section("Next", lines, exact=True)
 
 
