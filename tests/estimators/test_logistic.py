@@ -181,6 +181,17 @@ def test_bad_parameters(options):
         KernelLogisticRegression(**options).fit(X, Y)
 
 
+@pytest.mark.parametrize(
+    ("options", "weights"),
+    [({}, 1e300), ({"class_weight": {0: 1e300, 1: 1.0, 2: 1.0}}, None), ({"alpha": 5e-324}, None)],
+)
+def test_weights_that_overflow_are_named_and_not_the_kernel(options, weights):
+    X, y = load_iris(return_X_y=True)
+    given = None if weights is None else np.full(150, weights)
+    with pytest.raises(InvalidInput, match=r"weights up to 1(e\+300)? over alpha=.*lets numbers overflow"):
+        KernelLogisticRegression(**options).fit(X, y, given)
+
+
 def test_bad_data():
     A = np.random.default_rng(0).standard_normal((150, 150))
     with pytest.raises(InvalidInput, match="positive semi-definite"):

@@ -9,6 +9,7 @@ import numpy as np
 from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
 from mercer.estimators.base.calibration import probabilities
 from mercer.estimators.base.classifier import ScoreClassifier
+from mercer.estimators.base.labels import labelled
 from mercer.estimators.base.landmarks import LandmarkSpan, given_count, landmark_bytes, landmark_rows
 from mercer.factorizations.pivoted_cholesky import pivoted_cholesky
 from mercer.gram import KernelOperator
@@ -34,6 +35,8 @@ AT_ONCE, MOST_AT_ONCE = 4e9, 1500
 λ is; and m t up to which they can be at all, also where conjugate gradients were not exact enough."""
 LIKELY = 50
 """Newton's steps in which a fit ends unless conjugate gradients are not exact enough."""
+LARGEST_PULL = 1e100
+"""The largest weight over λ, up to which a fit that overflows does so by its kernel."""
 INEXACT = (Status.STALLED, Status.BREAKDOWN, Status.MAX_STEPS)
 VECTORS, ITERATED = 16, 24
 """Arrays of n numbers a score that a step has in memory, with its curvature and with conjugate gradients."""
@@ -43,8 +46,9 @@ class KernelLogisticRegression(ScoreClassifier):
     r"""min over f in Hᶜ, b of Σᵢ wᵢ (log Σ_c exp(f_c(xᵢ) + b_c) − f_yᵢ(xᵢ) − b_yᵢ) + λ/2 Σ_c ‖f_c‖².
 
     P(c | x) ∝ exp(f_c(x) + b_c) with f_c = Σᵢ α_ic k(·, xᵢ). For two classes one f is enough, the log odds of the
-    second: log(P/(1 − P)) = f(x) + b. At the optimum λα_ic = wᵢ(1[yᵢ = c] − P(c | xᵢ)): each row pulls by what the
-    model gets wrong, so that no coefficient is 0, other than in a support vector machine.
+    second: log(P/(1 − P)) = f(x) + b. Its penalty is λ/2 ‖f‖², as in scikit-learn: twice that of f/2 and −f/2.
+    At the optimum λα_ic = wᵢ(1[yᵢ = c] − P(c | xᵢ)): each row pulls by what the model gets wrong, so that no
+    coefficient is 0, other than in a support vector machine.
 
     Parameters
     ----------
@@ -170,7 +174,7 @@ class KernelLogisticRegression(ScoreClassifier):
             wᵢ ≥ 0: a row of weight 2 counts as two rows, a row of weight 0 as none.
         """
         self._check()
-        X, y = self._labelled(X, y)
+        X, y = labelled(self, X, y)
         X, labels, weights = self._encoded(X, y, self._weights(sample_weight, X))
         X, labels, weights = self._with_weight(X, labels, weights)
         K, report = self._begin(X, weights)
@@ -185,6 +189,10 @@ class KernelLogisticRegression(ScoreClassifier):
         if solution.status in (Status.BREAKDOWN, Status.NOT_FINITE) and not lost:  # lost to rounding: a warning
             given = f"K is not positive semi-definite, or not finite ({solution.status.name.lower()})"
             do = f"choose a Mercer kernel, standardise the columns, or raise alpha (now {self.alpha!r})"
+            most = 1.0 if weights is None else float(weights.max())
+            if most / float(self.alpha) > LARGEST_PULL:
+                given = f"weights up to {most:.3g} over alpha={self.alpha!r}, which lets numbers overflow"
+                do = "bring them nearer to 1: weights count rows"
             raise InvalidInput(message(type(self).__name__, given, do))
         self.intercept_, self.n_iter_ = solution.x.intercept, solution.steps
         slope = float(np.sqrt(max(2 * self.alpha * solution.state.gap, 0.0)))

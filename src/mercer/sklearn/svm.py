@@ -150,6 +150,8 @@ class Machine(Face, BaseLibSVM):
         made.X_fit_ = self.support_.astype(np.intp) if made.kernel_.space.numbered else self.support_vectors_
         made.dual_coef_ = self._dual_coef_.toarray() if self._sparse else self._dual_coef_
         made.support_, made.n_support_, made.intercept_ = self.support_, self._n_support, self._intercept_
+        if hasattr(self, "report_"):  # not of LIBSVM's fits
+            made.report_ = self.report_
         if self._by_class:
             made.classes_ = np.arange(len(self.classes_))
         return made

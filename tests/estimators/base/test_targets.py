@@ -75,3 +75,49 @@ def test_numbers_as_texts_are_numbers():
     texts = [str(number) for number in X[:, 0]]
     found = mercer.KernelRidge().fit(X, texts).predict(X)
     np.testing.assert_array_equal(found, mercer.KernelRidge().fit(X, X[:, 0]).predict(X))
+
+
+CLASSIFIERS = [
+    "SVC",
+    "NuSVC",
+    "KernelLogisticRegression",
+    "KernelPerceptron",
+    "OnlineKernelClassifier",
+    "KernelDiscriminantAnalysis",
+    "KernelRidgeClassifier",
+    "KernelRidgeClassifierCV",
+    "GaussianProcessClassifier",
+]
+
+
+@pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_labels_of_pandas_own_types_are_those_of_numpy(name):
+    """scikit-learn makes them float64, in which neighbours above 2⁵³ are one class."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    places = np.digitize(X[:, 0], [-0.4, 0.4])
+    model = getattr(mercer, name)(**({"nu": 0.1} if name == "NuSVC" else {}))
+    ids = np.array([2**60, 2**60 + 1, 7])[places]
+    assert model.fit(X, pd.Series(ids, dtype="Int64")).classes_.tolist() == [7, 2**60, 2**60 + 1]
+    assert model.predict(X).dtype == np.int64
+    truth = places > 0
+    for given in (pd.Series(truth, dtype="boolean"), pd.Series(truth, dtype=object), truth.astype(object)):
+        assert model.fit(X, given).classes_.dtype == bool
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (pd.Series([1, 2, None] * 20, dtype="Int64"), "20 of 60 labels are missing; leave such rows out"),
+        (pd.Series(["a", "b", None] * 20), "20 of 60 labels are missing"),
+        (pd.Series(["a", "b", None] * 20, dtype="string"), "20 of 60 labels are missing"),
+        (np.array(["a", float("nan"), None] * 20, dtype=object), "40 of 60 labels are missing"),
+        (np.array([1, "a", 2.5] * 20, dtype=object), "labels of the types float, int, str; make them of one type"),
+        (np.array([True, 1, 0] * 20, dtype=object), "Unknown label type: labels of the types bool, int; give whole"),
+    ],
+)
+def test_what_is_no_label_is_named(name, y, words):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    with pytest.raises(InvalidInput, match=f"^{name}: .*{words}"):
+        getattr(mercer, name)().fit(X, y)

@@ -10,7 +10,7 @@ from sklearn.kernel_ridge import KernelRidge as Reference
 from mercer import KernelDiscriminantAnalysis
 from mercer.errors import InvalidInput, MemoryExceeded
 from mercer.estimators.discriminant.fisher import class_targets
-from mercer.kernels import Formula, Gaussian, Laplace, Linear, Precomputed
+from mercer.kernels import Formula, Gaussian, Laplace, Linear, Polynomial, Precomputed
 from mercer.testing import assert_close
 
 KERNEL = Gaussian(gamma=0.1)
@@ -325,6 +325,20 @@ def test_directions_beyond_the_rank_are_dropped(solver, dtype, data):
     model = KernelDiscriminantAnalysis(Linear(), solver=solver).fit(X[:, :2].astype(dtype), y)
     assert model.transform(X[:, :2]).shape == (200, 2)
     assert any("2 of 4 directions" in note for note in model.report_.notes)
+
+
+@pytest.mark.parametrize("solver", ["auto", "eigen"])
+@pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-7])
+def test_a_constant_direction_is_no_discriminant(solver, delta):
+    """(γxz + 1)² of one column has x, x² and 1, which is level. Its ν was what rounding made of 0, over δ."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        y = np.append(np.arange(4), rng.integers(0, 4, 26))
+        X = rng.normal(size=(30, 1)) + 0.8 * y[:, None]
+        model = KernelDiscriminantAnalysis(Polynomial(2, 0.5, 1.0), delta=delta, solver=solver).fit(X, y)
+        reference = KernelDiscriminantAnalysis(Polynomial(2, 0.5, 1.0), delta=delta, n_components=2).fit(X, y)
+        assert len(model.eigenvalues_) == 2
+        np.testing.assert_array_equal(model.predict(X), reference.predict(X))
 
 
 @pytest.mark.parametrize("solver", ["regression", "eigen"])

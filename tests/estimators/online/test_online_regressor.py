@@ -245,6 +245,17 @@ def test_another_kernel_is_refused_later(method, tmp_path):
         loaded.set_params(kernel="gaussian(gamma='median')").partial_fit(X, y)
 
 
+def test_a_radius_whose_square_overflows_holds_all_rows():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = OnlineKernelRegressor("gaussian", method="qklms", epsilon=1e300).fit(X, X[:, 0])
+    assert len(model.X_fit_) == 1
+    far, farther = (
+        mercer.OnlineKernelClassifier("gaussian", strategy="project", eta=eta).fit(X, X[:, 0] > 0)
+        for eta in (1e3, 1e300)
+    )
+    np.testing.assert_array_equal(far.decision_function(X), farther.decision_function(X))
+
+
 def test_messages_have_plain_numbers():
     X, y = rows()
     model = OnlineKernelRegressor(alpha=np.float64(0.25)).partial_fit(X, y).set_params(method="qklms")

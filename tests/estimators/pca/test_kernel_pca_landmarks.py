@@ -52,6 +52,19 @@ def test_all_rows_as_landmarks_are_the_exact_answer(digits):
     assert model.report_.residual < 1e-9
 
 
+@pytest.mark.parametrize("far", [0.0, 1e3, 1e5, 1e6])
+def test_shares_of_variance_do_not_depend_on_where_the_rows_lie(far):
+    """All components are kept, so the shares sum to 1: the whole was a difference of squares of the mean."""
+    X = np.random.default_rng(0).normal(size=(400, 3)) * [3.0, 2.0, 1.0]
+    shares = np.linalg.eigvalsh(np.cov(X.T))[::-1]
+    whole = KernelPCA(3, "linear", solver="nystroem").fit(X + far)
+    parts = KernelPCA(3, "linear")
+    for chunk in np.array_split(X + far, 4):
+        parts.partial_fit(chunk)
+    for model in (whole, parts):
+        assert_close(model.explained_variance_ratio_, shares / shares.sum(), rtol=1e-9 + 1e-15 * far**2)
+
+
 def test_few_landmarks_are_near_it_and_the_report_says_how_near(digits):
     exact = KernelPCA(5, GAUSS, solver="dense").fit(digits)
     model = KernelPCA(5, GAUSS, solver="nystroem").fit(digits)

@@ -165,6 +165,25 @@ def test_the_seed_is_that_of_all_estimators(random_state, solver):
         machine.fit(X, Y)
 
 
+@pytest.mark.parametrize("C", [1e-75, 1e-78, 1e-300])
+def test_a_tiny_c_has_the_answer_of_a_small_one(C):
+    """The constant feature overflowed float32, and predictions were NaN."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = X[:, 0] - 0.3
+    for machine, target in ((SVC, y > 0), (SVR, y)):
+        # f is of the size of C, and b is free of it.
+        small, tiny = (machine(C=one, solver="nystroem", n_landmarks=20).fit(X, target) for one in (1e-15, C))
+        np.testing.assert_allclose(tiny.intercept_, small.intercept_, rtol=1e-6)
+    weighted = SVR(solver="nystroem", n_landmarks=20).fit(X, y, np.full(60, C))
+    np.testing.assert_allclose(weighted.predict(X), tiny.predict(X), rtol=1e-6)
+
+
+def test_a_c_that_overflows_is_named():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    with pytest.raises(InvalidInput, match="C=5e-324 times the weights, which lets numbers overflow"):
+        SVC(C=5e-324, solver="nystroem", n_landmarks=20).fit(X, X[:, 0] > 0)
+
+
 def test_paths():
     models = landmark_svc().path(X, Y, [1.0, 10.0])
     assert [model.C for model in models] == [1.0, 10.0]

@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.compression import OUTPUTS, Compressible
@@ -81,11 +80,6 @@ class ScoreClassifier(ClassifierMixin, Compressible):
     class_weight: Any
     dual_coef_: np.ndarray
     intercept_: Any
-
-    def _labelled(self, X: Any, y: Any) -> tuple[Any, Any]:
-        X, y = self._validate_both(X, y)
-        check_classification_targets(y)
-        return X, y
 
     def _encoded(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """The rows that have a weight, the places of their classes in `classes_`, and the weights by `class_weight`."""

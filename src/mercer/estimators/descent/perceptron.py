@@ -11,6 +11,7 @@ from mercer.errors import InvalidInput, message
 from mercer.estimators.base.classifier import ScoreClassifier, top_class
 from mercer.estimators.base.expansion import Expansion
 from mercer.estimators.base.indefinite import known_values
+from mercer.estimators.base.labels import labelled
 from mercer.estimators.descent.learning import EARLY, check_descent, frames_kept, largest_eigenvalue, made_all_steps
 from mercer.estimators.ridge.least_squares import LeastSquaresClassifier
 from mercer.gram import KernelOperator
@@ -212,7 +213,7 @@ class KernelPerceptron(LeastSquaresClassifier):
             wᵢ ≥ 0: a row of weight 2 counts as two rows, a row of weight 0 as none.
         """
         self._check_parameters()
-        X, y = self._labelled(X, y)
+        X, y = labelled(self, X, y)
         X, Y, weights = self._indicators(X, y, self._weights(sample_weight, X))
         K, self.report_ = self._begin(X, weights)
         self._kernel_size(K)  # refuses values that are not finite

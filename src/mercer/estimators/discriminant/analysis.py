@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.approx.landmarks import landmark_features
@@ -14,6 +13,7 @@ from mercer.estimators.base.calibration import probabilities
 from mercer.estimators.base.classifier import require_classes, top_class
 from mercer.estimators.base.compression import Compressible
 from mercer.estimators.base.expansion import Expansion, expansion_of
+from mercer.estimators.base.labels import labelled
 from mercer.estimators.base.landmarks import pool_rows
 from mercer.estimators.discriminant.delta import choose_delta
 from mercer.estimators.discriminant.fisher import (
@@ -228,8 +228,7 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         sample_weight : array-like of shape (n,), optional
             wᵢ ≥ 0: a row of weight 2 counts as two rows, a row of weight 0 as none.
         """
-        X, y = self._validate_both(X, y)
-        check_classification_targets(y)
+        X, y = labelled(self, X, y)
         weights = self._weights(sample_weight, X)
         X, y, weights = self._with_weight(X, np.asarray(y), weights)
         self.classes_, labels = np.unique(y, return_inverse=True)
@@ -331,9 +330,16 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             given = f"K + δI with δ={self.delta_:.3g} and a smallest eigenvalue of K of {least:.3g}"
             raise InvalidInput(message(type(self).__name__, given, self._advice(Status.NOT_POSITIVE_DEFINITE)))
         self._account(report, solution, self.tol, rounding=1e-8)
-        keep = solution.x.values > 10 * float(np.finfo(report.dtype).eps) * max(float(solution.x.values[0]), 1.0)
-        A = A[:, keep]
         F = np.asarray(K @ A)
+        # The pencil's ν has its rounding over δ. That of the scores has none: of a constant direction they are level.
+        parts = weights @ F / np.sqrt(weights.sum()), (weights[:, None] * Y).T @ F
+        between = np.sum(parts[1] ** 2, axis=0)
+        norms = np.sum(A * F, axis=0)
+        rest = np.maximum(weights @ F**2 - parts[0] ** 2 - between, 0.0) + self.delta_ * norms
+        rounding = eps * float(np.sum(weights * K.diagonal())) * np.sqrt(np.sum(A**2, axis=0) / n)
+        share = float(np.finfo(report.dtype).eps) * max(float(solution.x.values[0]), 1.0)
+        keep = between > 10 * np.maximum(share * rest, rounding**2)
+        A, F = A[:, keep], F[:, keep]
         return Directions(A, F, A.T @ F)
 
     def _keep(self, found: Directions, labels: np.ndarray, weights: np.ndarray, report: Report) -> Directions:

@@ -16,6 +16,7 @@ from mercer.estimators.base.classifier import CLASSES, ScoreClassifier
 from mercer.estimators.base.compression import OUTPUTS
 from mercer.estimators.base.estimator import KernelEstimator
 from mercer.estimators.base.indefinite import known_values
+from mercer.estimators.base.labels import labelled
 from mercer.estimators.gp.process import GaussianProcess
 from mercer.factorizations.cholesky import CholeskyFactor
 from mercer.gram import KernelOperator
@@ -168,7 +169,7 @@ class GaussianProcessClassifier(GaussianProcess, ScoreClassifier):
             At least two classes, numbers or text.
         """
         self._check_search()
-        X, y = self._labelled(X, y)
+        X, y = labelled(self, X, y)
         X, labels, _ = self._encoded(X, y, None)
         K, report = self._begin(X)
         self._kernel_size(K)  # refuses values that are not finite

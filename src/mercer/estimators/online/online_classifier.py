@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.classifier import CLASSES, require_classes, top_class
 from mercer.estimators.base.continued import require_same_kernel
+from mercer.estimators.base.labels import labelled
 from mercer.estimators.online.online_estimator import CHUNK, OnlineEstimator
 from mercer.gram import KernelOperator
 from mercer.kernels import Gaussian, Kernel
@@ -173,8 +173,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
             At least two classes, numbers or text.
         """
         self._check_parameters()
-        X, y = self._validate_both(X, y)
-        check_classification_targets(y)
+        X, y = labelled(self, X, y)
         self._open(X, np.unique(y))
         for order in self._orders(len(y)):
             self._learn(X, self._labels(y), order)
@@ -193,8 +192,7 @@ class OnlineKernelClassifier(ClassifierMixin, OnlineEstimator):
         self._check_parameters()
         first = not self._known()
         require_same_kernel(self)
-        X, y = self._validate_both(X, y, reset=not self._known())
-        check_classification_targets(y)
+        X, y = labelled(self, X, y, reset=not self._known())
         if first:
             self._open(X, np.unique(y if classes is None else classes))
         else:

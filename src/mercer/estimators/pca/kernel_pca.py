@@ -117,7 +117,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
     explained_variance_ : array of shape (k,)
         λⱼ = eigenvalues_/N, the variance of the scores.
     explained_variance_ratio_ : array of shape (k,)
-        λⱼ over the whole variance, tr K̃/N, of which the components that were not kept have their share.
+        λⱼ over the whole variance, tr K̃/N, of which the components that were not kept have their share. On landmarks
+        that is about the mean within their span: larger by the square of the mean's part outside it.
     eigenvectors_ : array of shape (n, k)
         Eigenvectors of K̃, orthonormal; the entry of largest magnitude of each is positive.
     dual_coef_ : array of shape (n, k)

@@ -66,7 +66,10 @@ def landmark_components(
     column_means = matrix @ mean_coef
     scores = matrix @ A - column_means @ A
     top = scores[np.abs(scores).argmax(axis=0), np.arange(A.shape[1])]
-    variance = moments.trace - moments.rows * float(mean_coef @ column_means)
+    # Features whose mean is long have lost the root's condition of ‖φ‖², which their scatter about the mean has not.
+    outside = moments.trace - moments.explained
+    lost = 4 * np.finfo(np.float64).eps * np.sqrt(np.linalg.norm(matrix, 2)) * np.linalg.norm(root, 2) * moments.trace
+    variance = float(np.trace(moments.scatter)) + outside * bool(outside > lost)
     A = A * np.where(top < 0, -1.0, 1.0)
     return Components(np.ascontiguousarray(values[kept]), A, mean_coef, column_means, moments.rows, variance)
 

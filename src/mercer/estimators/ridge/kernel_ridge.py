@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from mercer.estimators.base.labels import labelled
 from mercer.estimators.ridge.least_squares import LeastSquaresClassifier
 from mercer.estimators.ridge.posterior import LeastSquaresRegressor
 from mercer.points.validate import squarable
@@ -237,6 +238,6 @@ class KernelRidgeClassifier(LeastSquaresClassifier):
         sample_weight : array-like of shape (n,), optional
             wᵢ ≥ 0: a row of weight 2 counts as two rows, a row of weight 0 as none.
         """
-        X, y = self._labelled(X, y)
+        X, y = labelled(self, X, y)
         self._fit_targets(*self._indicators(X, y, self._weights(sample_weight, X)))
         return self

@@ -8,6 +8,7 @@ import numpy as np
 
 from mercer.errors import InvalidInput, message
 from mercer.estimators.base.classifier import CLASSES
+from mercer.estimators.base.labels import labelled
 from mercer.estimators.ridge.least_squares import LeastSquaresClassifier
 from mercer.estimators.ridge.posterior import LeastSquaresRegressor
 from mercer.estimators.ridge.validated import GivenLabels, GivenValues, ValidatedLeastSquares, Validation, by_scorer
@@ -254,7 +255,7 @@ class KernelRidgeClassifierCV(LeastSquaresClassifier, ValidatedLeastSquares):
         sample_weight : array-like of shape (n,), optional
             wᵢ ≥ 0: a row of weight 2 counts as two rows, a row of weight 0 as none.
         """
-        X, y = self._labelled(X, y)
+        X, y = labelled(self, X, y)
         folds, weights = self._folds(X, y), self._weights(sample_weight, X)
         given, there = X, np.ones(len(y), bool) if weights is None else weights > 0
         X, y, weights, folds = self._present(X, y, weights, folds)

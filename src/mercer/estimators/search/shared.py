@@ -12,6 +12,7 @@ from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.validation import validate_data
 
 from mercer.estimators.base.estimator import FLOATS
+from mercer.estimators.base.labels import labelled
 from mercer.estimators.ridge.kernel_ridge import KernelRidge, KernelRidgeClassifier
 from mercer.estimators.ridge.validated import GivenLabels, GivenValues
 from mercer.gram import KernelOperator
@@ -149,7 +150,7 @@ class SharedRidge:
         """The rows, after what a fit would refuse is refused."""
         if type(ridge) is KernelRidge:
             return ridge._validate_both(self.X, self.y, multi_output=True, y_numeric=True)[0]
-        return ridge._labelled(self.X, self.y)[0]
+        return labelled(ridge, self.X, self.y)[0]
 
     def _matrix(self, kernel: Kernel, rows: Any) -> np.ndarray:
         K = KernelOperator(kernel, rows, dtype=np.float64)

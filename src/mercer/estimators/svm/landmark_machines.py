@@ -16,7 +16,7 @@ from mercer.gram import KernelOperator
 from mercer.numerals import counted
 from mercer.operators import Operator
 from mercer.points import apart
-from mercer.solvers import DualBatch, DualCoordinateDescent, LinearDualBatch, Solution, solve
+from mercer.solvers import DualBatch, DualCoordinateDescent, LinearDualBatch, Solution, Status, solve
 from mercer.ways.report import Report
 
 __all__ = ["LandmarkMachine"]
@@ -36,6 +36,8 @@ GAP = 10.0
 gaps of 0.1, 0.01 and 0.003 were within 0.2 points of one another: the error of the landmarks is much larger."""
 FREE = 100.0
 """C s² Σ wᵢ at least: the penalty of an intercept near 1 is small beside the losses, too, where K or C is small."""
+MOST_SQUARE = 1e60
+"""The largest square of the constant feature in float32."""
 TOO_MUCH = 0.5
 """A share of the trace of K that the landmarks leave out, beyond which the answer may be worthless."""
 
@@ -49,6 +51,7 @@ class LandmarkMachine(SupportVectorMachine):
     f(x) = ⟨w, φ(x)⟩ with φ(x) = K_mm^(−½) k_m(x): a linear machine on explicit features, of which b is a constant one.
     """
 
+    C: float
     solver: str
     n_landmarks: int | None
     landmarks: Any
@@ -75,7 +78,8 @@ class LandmarkMachine(SupportVectorMachine):
     def _solve(self, data: Training, start: np.ndarray | None = None) -> Self:
         if not self.restricted_:
             return super()._solve(data, start)
-        report, wide = self.report_, not self._kernel_size(data.K, data.order).fits_float32
+        report = self.report_
+        wide = not self._kernel_size(data.K, data.order).fits_float32 or self._least_square(data) > MOST_SQUARE
         family = self._family(data)
         m = self._planned(data, family, wide, report)
         # Slopes are of c − f(x): what all targets share goes into b before, or a small weight of it would cost much.
@@ -120,8 +124,8 @@ class LandmarkMachine(SupportVectorMachine):
             features = K.x.scratch((K.shape[0], len(root) + 1), dtype)
             between.features(root, out=features[:, :-1])
             squares = np.einsum("ij,ij->i", features[:, :-1], features[:, :-1], dtype=np.float64)
-            least = FREE / (float(data.weights.sum()) * self._checked_number("C"))
-            features[:, -1] = np.sqrt(max(float(np.average(squares, weights=data.weights)), least))
+            mean = float(np.average(squares, weights=data.weights))
+            features[:, -1] = np.sqrt(max(mean, self._least_square(data)))
         own = np.asarray(K.diagonal(), np.float64)
         lost = max(1 - float(squares.sum() / own.sum()), 0.0) if own.sum() > 0 else 0.0
         report.method = f"{counted(len(root), 'landmark')}, dual coordinate descent on their Nyström features"
@@ -132,6 +136,11 @@ class LandmarkMachine(SupportVectorMachine):
             report.warnings.append(message(type(self).__name__, given, "raise n_landmarks, or widen the kernel"))
             warn(report.warnings[-1], ConvergenceWarning)
         return data.order[landmarks] if self.kernel_.space.numbered else landmarks, root, features
+
+    def _least_square(self, data: Training) -> float:
+        """The least square of the constant feature."""
+        with np.errstate(over="ignore"):
+            return float(np.float64(FREE) / data.weights.sum() / self._checked_number("C"))
 
     def _landmarks_among(self, order: np.ndarray) -> Any:
         """`landmarks`, as places among the fit's rows `order` if they are numbers of rows."""
@@ -172,6 +181,9 @@ class LandmarkMachine(SupportVectorMachine):
     def _account_for_landmarks(self, solution: Solution[Any], problem: LinearDualBatch) -> None:
         """Write the solver's outcome into the report; warn of the approximation unless it was requested."""
         report = self.report_
+        if solution.status is Status.NOT_FINITE:
+            given = f"C={self.C!r} times the weights, which lets numbers overflow"
+            raise InvalidInput(message(type(self).__name__, given, "bring C times the mean weight nearer to 1"))
         self.n_iter_ = solution.state.place[:, 2].astype(np.int32)
         if not hasattr(self, "classes_"):
             self.n_iter_ = int(self.n_iter_[0])

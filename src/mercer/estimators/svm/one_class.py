@@ -7,7 +7,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from mercer.estimators.svm.support_vectors import ONE_OUTPUT, SupportVectorMachine, Training, filled, kernel_unit
+from mercer.errors import ConvergenceWarning, message, warn
+from mercer.estimators.svm.support_vectors import ONE_OUTPUT, SMALL, SupportVectorMachine, Training, filled, kernel_unit
 from mercer.mixins import OutlierMixin
 from mercer.points import count
 from mercer.schemas import Array, Schema
@@ -16,6 +17,8 @@ from mercer.solvers import DualBatch, DualPoint
 __all__ = ["OneClassSVM"]
 
 ROUNDING = 1e-9
+OF_RHO = 0.01
+"""The share of ρ that m − M may be: ρ is small where ν is or rows are far apart, and `tol` knows nothing of it."""
 _roundings: WeakKeyDictionary[Any, tuple[Any, float]] = WeakKeyDictionary()
 """The bound of each model, with the coefficients that it belongs to."""
 
@@ -115,11 +118,27 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self.n_support_, self.n_iter_ = np.array([len(used)], np.int32), int(self.n_iter_[0])
         self.intercept_ = family.multipliers(x)[:1]
         self.offset_ = -self.intercept_
+        if abs(float(self.offset_[0])) <= self._accuracy():
+            given = f"nu={self.nu:g} leaves no ρ that differs from 0: the rows lie on all sides of the origin of H"
+            do = "all rows are on the border; lower nu, or take a kernel of positive values, such as the Gaussian"
+            self.report_.warnings.append(message("OneClassSVM", given, do))
+            warn(self.report_.warnings[-1], ConvergenceWarning)
+
+    def _wants_sharper(self, family: DualBatch, x: DualPoint) -> bool:
+        """Whether m − M is much beside ρ; few rows are solved to rounding already."""
+        return len(family.rows) > SMALL and not bool(np.all(x.gaps <= OF_RHO * np.abs(family.multipliers(x)[:1])))
+
+    def _accuracy(self) -> float:
+        """How far from ρ the fit may have left f at a row on the border; 0 after the rows were replaced."""
+        report = getattr(self, "report_", None)
+        return 0.0 if report is None or self.restricted_ else float(min(report.residual, report.tolerance))
 
     def _products(self, X: Any) -> np.ndarray:
-        """f(x); exactly ρ where it is ρ up to rounding: at support vectors on the border, or everywhere if f is 0."""
-        values, rho = super()._products(X), -float(self.intercept_[0])
-        slack = np.full(len(values), ROUNDING * abs(rho))
+        """f(x); exactly ρ where it is ρ up to rounding and to what the fit left: on the border, or if f is 0."""
+        values, rho, left = super()._products(X), -float(self.intercept_[0]), self._accuracy()
+        if abs(rho) <= left:
+            return np.full_like(values, rho)
+        slack = np.full(len(values), max(ROUNDING * abs(rho), left))
         if not self.kernel_.space.numbered and count(self.X_fit_):
             with np.errstate(over="ignore", invalid="ignore"):
                 bound = self._rounding() * np.sqrt(np.abs(np.float64(self.kernel_.diagonal(X))))

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.errors import InvalidInput, message, warn
 from mercer.estimators.base.calibration import coupled, fit_sigmoid, folds_by_class, probabilities, shared
 from mercer.estimators.base.classifier import class_factors, require_classes
 from mercer.estimators.base.expansion import Expansion
 from mercer.estimators.base.indefinite import known_values
+from mercer.estimators.base.labels import plain_labels, require_labels
 from mercer.estimators.base.pairwise import class_pairs, class_scores, votes
 from mercer.estimators.svm.support_vectors import SupportVectorMachine, Training
 from mercer.gram import KernelOperator
@@ -68,10 +68,10 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     def _training(self, X: Any, y: Any, sample_weight: Any) -> Training:
         """The rows that have a weight, class by class."""
-        X, y = self._validate_both(X, y)
+        X, y = self._validate_both(X, plain_labels(y, type(self).__name__))
         whole = y.dtype.kind in "biu"  # classes, of which scikit-learn's check, slow for few rows, warns if many
         if not whole:
-            check_classification_targets(y)
+            require_labels(y, type(self).__name__)
         self._checked_choice("multi_class", "ovo", "ovr")
         self._shape_is_by_class(self.multi_class == "ovr")
         given = self._weights(sample_weight, X)
@@ -81,7 +81,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         self.classes_ = np.unique(y)
         label = np.searchsorted(self.classes_, y)  # `return_inverse` would take five arrays of n integers
         if whole and 2 * len(self.classes_) > len(y):
-            check_classification_targets(y)
+            require_labels(y, type(self).__name__)
         require_classes(type(self).__name__, self.classes_, "" if given is None else ", has rows of positive weight")
         self._fitted_against_rest = self.multi_class == "ovr" and len(self.classes_) > 2
         who, mass = type(self).__name__, np.bincount(label, weights[present])
@@ -186,6 +186,8 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
         if not self._has_pairs:
             return super()._products(X)
         pairs = class_pairs(k)
+        if not count(self.X_fit_):
+            return np.zeros((count(X), len(pairs)))
         ends = np.concatenate([[0], np.cumsum(self.n_support_)])
         out = np.zeros((count(X), len(pairs)))
         K = KernelOperator(self.kernel_, X, self.X_fit_, dtype=np.float64)

@@ -28,7 +28,7 @@ from mercer.solvers import SMO, DualBatch, DualPoint, Solution, Status, WorkingS
 from mercer.solvers.choose import COUNTED_SHARE
 from mercer.ways.report import Report
 
-__all__ = ["ONE_OUTPUT", "SupportVectorMachine", "Training", "filled", "kernel_unit"]
+__all__ = ["ONE_OUTPUT", "SMALL", "SupportVectorMachine", "Training", "filled", "kernel_unit"]
 
 LEAST_SET = 64
 """Four working sets of this many rows must fit in memory if K does not."""
@@ -302,7 +302,8 @@ class SupportVectorMachine(Compressible):
             do = "standardise the columns, or lower the degree"
             raise not_finite(data.K, type(self).__name__, do, data.order)
         gap, value = family.duality_gaps(x), np.abs(family.objectives(x))
-        relative = float(np.max(gap / np.maximum(value, np.finfo(float).tiny), initial=0.0))
+        with np.errstate(over="ignore"):  # of a dual that is 0
+            relative = float(np.max(gap / np.maximum(value, np.finfo(float).tiny), initial=0.0))
         report.notes.append(f"primal and dual objective differ by {relative:.1e} of their size at most")
         if not solution.converged:
             given = f"m − M is {report.residual:.1e} after {report.steps} steps, not {tol:.0e}"

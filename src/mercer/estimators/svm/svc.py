@@ -239,7 +239,7 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
 
 
 class NuSVC(SupportVectorClassifier):
-    r"""min ½‖f‖² − νρ Σw/2 + Σᵢ wᵢ max(0, ρ − yᵢ(f(xᵢ) + b))/2 over f in H, b and ρ ≥ 0, for each pair of classes.
+    r"""min ½‖f‖² − νρ Σw + Σᵢ wᵢ max(0, ρ − yᵢ(f(xᵢ) + b)) over f in H, b and ρ ≥ 0, for each pair of classes.
 
     ν bounds the share of errors of margin from above, and that of support vectors from below; the margin ρ follows, and
     f and b are divided by it. The dual is min ½βᵀKβ with 0 ≤ yᵢβᵢ ≤ wᵢ and Σβ = ν Σw/2 over the first class, its
@@ -370,7 +370,7 @@ class NuSVC(SupportVectorClassifier):
         first, second = self._levels(family, x)
         margin = (second - first) / 2
         found = margin > self._uncertainty(data, family, x)
-        if not np.all(found):
+        if not np.all(found) and not self.fit_status_:  # of a fit that did not end nothing is known
             given = f"nu={self.nu:g} {NO_MARGIN} between two classes"
             do = "raise nu, or take a kernel that tells their rows apart"
             self.report_.warnings.append(message("NuSVC", given, do))

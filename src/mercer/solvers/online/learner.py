@@ -15,7 +15,7 @@ from mercer.errors import InvalidInput, message
 from mercer.solvers.base import State
 from mercer.solvers.descent.perceptron import rivals
 
-__all__ = ["Basis", "ChunkKernel", "Learner", "ahead", "extended"]
+__all__ = ["FARTHEST", "Basis", "ChunkKernel", "Learner", "ahead", "extended"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -75,6 +75,8 @@ class Learner(ABC, Generic[L]):
             raise InvalidInput(message(type(self).__name__, repr(self), do))
 
 
+FARTHEST = 1e150
+"""No distance is larger; its square does not overflow."""
 ROUNDING = 1e-12
 """A squared distance from the span below this share of k(x, x) is rounding, as of 1000 products."""
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mercer.solvers.base import State
-from mercer.solvers.online.learner import Basis, ChunkKernel, Floats, Integers, Learner, ahead, extended
+from mercer.solvers.online.learner import FARTHEST, Basis, ChunkKernel, Floats, Integers, Learner, ahead, extended
 
 __all__ = ["Projectron", "ProjectronState"]
 
@@ -84,13 +84,14 @@ class Projectron(Learner[ProjectronState]):
     ) -> tuple[ProjectronState, NDArray[np.intp]]:
         basis = Basis(state.W, chunk)
         run = _Visit(basis, basis.V.T @ state.theta, basis.V.T @ basis.V, state.steps)
+        limit = min(self.eta, FARTHEST) ** 2
         at, n, mistakes, projected = 0, len(targets), 0, 0
         while (event := self._next(run, at, targets)) is not None:
             j, r, margin = event
             joins = False
             if margin <= 0:
                 mistakes += 1
-                joins = basis.outside[j] > self.eta**2 and basis.size < self.budget
+                joins = basis.outside[j] > limit and basis.size < self.budget
             run.update(j, int(targets[j]), r, 1.0 if margin <= 0 else self._rate(run, j, margin), joins)
             projected += not joins
             at = j + 1

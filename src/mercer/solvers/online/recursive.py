@@ -9,7 +9,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from mercer.solvers.base import State
-from mercer.solvers.online.learner import Basis, ChunkKernel, Floats, Learner, extended
+from mercer.solvers.online.learner import FARTHEST, Basis, ChunkKernel, Floats, Learner, extended
 
 __all__ = ["QuantisedLMS", "QuantisedState", "RecursiveLeastSquares", "RecursiveState"]
 
@@ -226,8 +226,8 @@ class QuantisedLMS(Learner[QuantisedState]):
         apart = state.diagonal[:, None] + square - 2 * near
         stands = apart.argmin(axis=0) if m else np.zeros(n, np.intp)
         best = apart[stands, rows] if m else np.full(n, np.inf)
-        at = 0
-        while m + len(joined) < self.budget and len(new := np.flatnonzero(best[at:] > self.epsilon**2)):
+        at, limit = 0, min(self.epsilon, FARTHEST) ** 2
+        while m + len(joined) < self.budget and len(new := np.flatnonzero(best[at:] > limit)):
             j = at + int(new[0])
             nearer = np.flatnonzero(square[j] + square[j:] - 2 * own[j, j:] < best[j:]) + j
             best[nearer] = (square[j] + square - 2 * own[j])[nearer]
