@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from held import KERNEL, N, X, Y, dask
 
-from mercer import KernelOperator, KernelRidge
+from mercer import KernelCCA, KernelOperator, KernelRidge, hsic_test
 from mercer.errors import InvalidInput
 from mercer.shards import reading
 from mercer.shards.reading import boundaries
@@ -132,6 +132,37 @@ def test_rows_and_targets_of_unknown_number_are_computed_together(cluster, caplo
         model = KernelRidge(KERNEL).fit(dask(X)[mask], dask(Y)[mask])
     assert "run_spec" not in caplog.text
     assert_close(model.dual_coef_, KernelRidge(KERNEL).fit(X[kept], Y[kept]).dual_coef_, 1e-8)
+
+
+def shuffled_anew():
+    """A data frame of a source that orders its rows anew each time, as a query without ORDER BY does."""
+    rng, whole = np.random.default_rng(0), pd.DataFrame(X, columns=list("abcd")).assign(y=Y, w=1.0 + (Y > 0))
+
+    def part(i):
+        return whole[400 * i : 400 * (i + 1)].iloc[rng.permutation(len(whole[400 * i : 400 * (i + 1)]))]
+
+    return dd.from_map(part, range(-(-N // 400)), meta=whole[:0])
+
+
+@pytest.mark.parametrize("client", [True, False])
+def test_rows_targets_and_weights_are_of_one_computation(cluster, monkeypatch, client):
+    """A row had the target of another: R² -1 of a model that is right. A shuffle without a client does it, too."""
+    if not client:
+        monkeypatch.setattr(reading, "current_client", lambda: None)
+    table, columns = shuffled_anew(), list("abcd")
+    with config.set(scheduler=None if client else "synchronous"):
+        weighted = KernelRidge(KERNEL).fit(table[columns], table["y"], sample_weight=table["w"])
+        model = KernelRidge(KERNEL).fit(table[columns], table["y"])
+        score = model.score(table[columns], table["y"], sample_weight=table["w"])
+        statistic = hsic_test(table[["a"]], table[["y"]], KERNEL, KERNEL, n_permutations=9).statistic
+        pair = KernelCCA(1, "linear").fit(table[columns], table[["y"]])
+    wanted = KernelRidge(KERNEL).fit(X, Y)
+    assert_close(model.predict(X), wanted.predict(X), 1e-8)
+    assert_close(weighted.predict(X), KernelRidge(KERNEL).fit(X, Y, 1.0 + (Y > 0)).predict(X), 1e-8)
+    assert score == pytest.approx(wanted.score(X, Y, 1.0 + (Y > 0)), abs=1e-10)
+    expected = hsic_test(X[:, :1], Y[:, None], KERNEL, KERNEL, n_permutations=9).statistic
+    assert statistic == pytest.approx(expected, rel=1e-9)
+    assert_close(pair.correlations_, KernelCCA(1, "linear").fit(X, Y[:, None]).correlations_, 1e-8)
 
 
 @pytest.mark.parametrize("kind", ["frame", "unknown", "known"])

@@ -20,6 +20,7 @@ from mercer.kernels import Hamming, Kernel
 from mercer.numerals import counted
 from mercer.points import parse_memory
 from mercer.points.budget import require
+from mercer.shards import local, together
 
 __all__ = ["hsic_test"]
 
@@ -85,6 +86,7 @@ def hsic_test(
     if estimator not in ("biased", "unbiased"):
         raise InvalidInput(message(who, f"estimator={estimator!r}", 'choose "biased" or "unbiased"'))
     count = checked_count(who, "n_permutations", n_permutations)
+    X, Y = map(local, together(X, Y))
     given = ((sample_kernel(who, k), rows) for k, rows in ((kernel_x, X), (kernel_y, Y)))
     views = [sampled(who, k, _coded(k, as_sample(k, rows))) for k, rows in given]
     n = views[0].shape[0]

@@ -257,7 +257,7 @@ def require_collection(X: object, who: str) -> None:
     Raises
     ------
     InvalidInput
-        For dicts, sets, iterators, and anything else that has no order.
+        For dicts, sets, iterators, and anything else that has no order, and for masked entries.
 
     Examples
     --------
@@ -266,6 +266,8 @@ def require_collection(X: object, who: str) -> None:
         ...
     mercer.errors.InvalidInput: SVC: rows of type dict; give its values as a list, in the order of the targets.
     """
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise InvalidInput(message(who, "has masked entries", "fill them in, X.filled(...), or leave those rows out"))
     if is_array_like(X) or (isinstance(X, Sequence) and not isinstance(X, str | bytes)):
         return
     given = f"rows of type {type(X).__name__}"
@@ -350,8 +352,6 @@ def _target(given: np.dtype[Any], dtype: KeepFloat | DTypeLike, who: str) -> np.
 
 
 def _from_anything(X: Any, who: str) -> NDArray[Any]:
-    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
-        raise InvalidInput(message(who, "has masked entries", "fill them in, X.filled(...), or leave those rows out"))
     require_table(X, who)
     X = on_host(X, who)
     try:

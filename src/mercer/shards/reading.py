@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from itertools import pairwise
 from typing import Any
 
@@ -40,9 +41,11 @@ def is_dask(X: object) -> bool:
 
 def local(X: Any) -> Any:
     """X in this process: what is Dask's is computed, anything else returned unchanged."""
-    if not is_dask(X):
-        return X
-    found = X.compute()  # a data frame has the columns in the order of its first partition
+    return _described(X.compute(), X) if is_dask(X) else X
+
+
+def _described(found: Any, X: Any) -> Any:
+    """What was computed of X; a data frame has its columns in the order of the first partition."""
     return _in_order(found, X.columns) if hasattr(X, "to_dask_array") and X.ndim == 2 else found
 
 
@@ -108,14 +111,24 @@ def _in_order(frame: Any, columns: Any) -> Any:
     return frame[list(columns)]
 
 
-def together(X: Any, *targets: Any) -> tuple[Any, ...]:
-    """X of unknown size, and targets, computed by the workers at once: two graphs that share keys confuse these."""
-    client = current_client()
-    if client is None or hasattr(X, "to_dask_array") or X.ndim != 2 or not np.isnan(X.shape[0]):
-        return X, *targets
-    held = client.persist([X, *(one for one in targets if is_dask(one))])
-    rest = iter(held[1:])
-    return held[0], *(next(rest) if is_dask(one) else one for one in targets)
+def together(*given: Any) -> tuple[Any, ...]:
+    """What of these is Dask's, of one computation: a source, or a shuffle, may order its rows anew in each.
+
+    Data frames and rows of unknown number are here then, or the workers of the current client hold them, which two
+    graphs that share keys would confuse, too. Other rows are where they were.
+    """
+    theirs, client = [one for one in given if is_dask(one)], current_client()
+    frames = any(hasattr(one, "to_dask_array") or np.isnan(one.shape).any() for one in theirs)
+    if len(theirs) < 2 or not frames:
+        return given
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Computing mixed collections")  # series of weights beside arrays
+        if client is None:
+            computed = sys.modules["dask"].compute(*theirs)
+            held = iter([_described(found, one) for found, one in zip(computed, theirs, strict=True)])
+        else:
+            held = iter(client.persist(theirs))
+    return tuple(next(held) if is_dask(one) else one for one in given)
 
 
 def sharded(X: Any, who: str) -> Any:
@@ -132,7 +145,7 @@ def sharded(X: Any, who: str) -> Any:
     if client is None:
         return local(X)
     table = as_array(X, who, "fbiuO")  # texts seldom spell numbers, and workers print what they do not do
-    if not isinstance(table._meta, np.ndarray):
+    if not isinstance(table._meta, np.ndarray) or isinstance(table._meta, np.ma.MaskedArray):
         return local(X)
     if table.ndim != 2:
         do = "give one of two dimensions, (rows, columns)"

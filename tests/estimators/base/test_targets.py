@@ -121,3 +121,14 @@ def test_what_is_no_label_is_named(name, y, words):
     X = np.random.default_rng(0).normal(size=(60, 2))
     with pytest.raises(InvalidInput, match=f"^{name}: .*{words}"):
         getattr(mercer, name)().fit(X, y)
+
+
+def test_masked_entries_are_refused_in_rows_and_targets():
+    """Their values are there, under the mask, and would be fitted."""
+    rows = np.ma.masked_array(np.random.default_rng(0).normal(size=(30, 2)), mask=False)
+    rows[3, 1] = np.ma.masked
+    for X, y in ((rows, np.arange(30.0)), (rows.data, rows[:, 1])):
+        with pytest.raises(InvalidInput, match="has masked entries; fill them in"):
+            mercer.KernelRidge().fit(X, y)
+    with pytest.raises(InvalidInput, match="has masked entries"):
+        mercer.KernelPCA(2).fit(rows.data).transform(rows)

@@ -13,7 +13,7 @@ from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.points import DevicePoints, given_back, is_away, on_host
-from mercer.shards import ShardedPoints, is_dask, lazily, local
+from mercer.shards import ShardedPoints, is_dask, lazily, local, together
 
 __all__ = ["Elsewhere", "ForeignArrays"]
 
@@ -32,6 +32,9 @@ READERS = (
     "inverse_transform",
 )
 """The methods that read arrays of other libraries; those that these call get NumPy's."""
+
+
+FITS = ("fit", "partial_fit", "fit_transform", "fit_predict")
 
 
 class ForeignArrays:
@@ -66,6 +69,10 @@ def _reading(method: Callable[..., Any]) -> Callable[..., Any]:
         first = on_host(X, who) if held is None else held
         given = [first, *(on_host(one, who) for one in args[1:])] if args else []
         named = {name: first if name == "X" else on_host(one, who) for name, one in kwargs.items()}
+        weights = [*given[2:], *(one for name, one in named.items() if name not in ("X", "y"))]
+        if method.__name__ in FITS and any(map(is_dask, weights)):  # rows and targets are read together in any case
+            read = together(*given, *named.values())
+            given, named = [*read[: len(given)]], dict(zip(named, read[len(given) :], strict=True))
         out = method(self, *given, **named)
         return _returned(out, X) if away and get_config()["array_api_dispatch"] else out
 
@@ -159,6 +166,8 @@ def _scored(method: Callable[..., Any]) -> Callable[..., Any]:
             return method(self, X, *args, **kwargs)
         model = copy(self)
         model._at_once = True
+        X, *given = together(X, *args, *kwargs.values())
+        args, kwargs = given[: len(args)], dict(zip(kwargs, given[len(args) :], strict=True))  # type: ignore[assignment]
         return method(model, X, *map(local, args), **{name: local(one) for name, one in kwargs.items()})
 
     scored.of_dask = True  # type: ignore[attr-defined]

@@ -20,6 +20,7 @@ from mercer.mixins import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from mercer.numerals import counted
 from mercer.points import points_of, require_table, same_names
 from mercer.schemas import NON_NEGATIVE, Array, Count, Rows, Schema, Texts, Value
+from mercer.shards import together
 from mercer.solvers import Solution, Status
 from mercer.ways.report import Report
 
@@ -186,6 +187,7 @@ class KernelCCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, KernelEstimat
             given = "requires y to be passed, but the target y is None"
             raise InvalidInput(message(type(self).__name__, given, "give the second view"))
         self._check()
+        X, y = together(X, y)
         names = points_of(y).names
         X = self._validate(X, ensure_min_samples=2)
         Y = self._validated_view(y)
