@@ -1,5 +1,6 @@
 """A fingerprint sees every bit that a result may depend on, and is the same in another process."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -134,6 +135,75 @@ def test_what_the_schema_of_a_fitted_model_declares_counts():
 def test_every_scorer_has_a_fingerprint_of_its_own():
     names = get_scorer_names()
     assert len({fingerprint(get_scorer(name)) for name in names}) == len(names)
+
+
+OWN = """
+from dataclasses import dataclass
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from mercer.kernels import Kernel
+
+def helper(x):
+    return deeper(x) + 1
+
+def deeper(x):
+    return [one * 2 for one in x]
+
+def score(x):
+    return [helper(one) for one in x]
+
+class Base(TransformerMixin, BaseEstimator):
+    factor = 3
+    def __init__(self, a=1):
+        self.a = a
+    def transform(self, X):
+        return super().transform(X) if 0 else helper(X)
+
+class Prep(Base):
+    @property
+    def width(self):
+        return 5
+    @staticmethod
+    def parted(X):
+        return X[::6]
+
+@dataclass(frozen=True, repr=False)
+class Own(Kernel):
+    gamma: float = 1.0
+    def formula(self, pair):
+        return 1 / (7 + self.gamma * pair.sqdist)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changes"),
+    [
+        ("# ", "# ", ""),
+        ("\n\nclass Prep", "\n\nunused = 1\n\n\nclass Prep", ""),
+        ("one * 2", "one * 4", "Prep Base score"),
+        ("factor = 3", "factor = 4", "Prep Base"),
+        ("return 5", "return 6", "Prep"),
+        ("[::6]", "[::8]", "Prep"),
+        ("7 + self", "8 + self", "Own"),
+    ],
+)
+def test_code_of_ones_own_counts_with_what_it_calls(tmp_path, old, new, changes):
+    """A search that was resumed gave the scores of a kernel or a transformer as it was before it was edited."""
+
+    def digests(text, name):
+        place = tmp_path / f"{name}.py"
+        place.write_text(text)
+        spec = importlib.util.spec_from_file_location("own_code", place)
+        module = sys.modules["own_code"] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        things = {"Prep": module.Prep(), "Base": module.Base(), "Own": module.Own(), "score": module.score}
+        return {one: fingerprint(thing) for one, thing in things.items()}
+
+    try:
+        before, after = digests(OWN, "before"), digests(OWN.replace(old, new), "after")
+    finally:
+        sys.modules.pop("own_code", None)
+    assert {one for one in before if before[one] != after[one]} == set(changes.split())
 
 
 def test_it_is_the_same_in_another_process():

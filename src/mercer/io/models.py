@@ -97,7 +97,8 @@ def load(path: str | os.PathLike[str], *, kernels: Iterable[type[Kernel]] = ()) 
     path : path-like
     kernels : iterable of classes, default ()
         The kernel classes that you wrote and that the model uses, such as ``[MyCauchy]``. They must be given, because
-        nothing in a file is executed or imported.
+        nothing in a file is executed or imported. A file has their names and parameters and not their code: what they
+        compute must be what it was.
 
     Returns
     -------

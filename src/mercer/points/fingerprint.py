@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import sys
+import sysconfig
 from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -19,13 +22,19 @@ from mercer.schemas import Schema
 
 __all__ = ["fingerprint"]
 
+PLAIN = type(None) | bool | int | float | complex | str | bytes | range | slice | type(...)
+STANDARD = sysconfig.get_path("stdlib")
+IDLE = ("__doc__", "__module__", "__qualname__", "__firstlineno__")
+"""What a class holds that no result depends on."""
+
 
 def fingerprint(*things: Any) -> str:
     """A digest of objects: equal objects have equal digests, in other processes too.
 
     The digest covers all values of arrays, sparse matrices, tensors and tables; the class and the parameters of
-    estimators and kernels, and what the schema of a fitted model declares; the code of functions; and whatever would
-    be pickled of other objects. Reports of fits, which have times in them, do not count.
+    estimators and kernels, and what the schema of a fitted model declares; and whatever would be pickled of other
+    objects. It covers the code of functions and of classes that are not of an installed library, with the functions
+    that they call by name. Reports of fits, which have times in them, do not count.
 
     Parameters
     ----------
@@ -144,7 +153,34 @@ def _code(thing: CodeType) -> list[Any]:
 
 def _function(thing: FunctionType) -> list[Any]:
     cells = [_contents(cell) for cell in thing.__closure__ or ()]
-    return [*_name(thing), thing.__code__, thing.__defaults__, thing.__kwdefaults__, cells]
+    called = [thing.__globals__.get(name) for name in sorted(_names(thing.__code__))]
+    called = [one for one in called if isinstance(one, FunctionType) and _is_own(one)]
+    return [*_name(thing), thing.__code__, thing.__defaults__, thing.__kwdefaults__, cells, *called]
+
+
+def _names(code: CodeType) -> set[str]:
+    """The names that the code, and the code within it, reads."""
+    return set(code.co_names).union(*(_names(one) for one in code.co_consts if isinstance(one, CodeType)))
+
+
+def _is_own(thing: Any) -> bool:
+    """Whether a class or function is the user's, and not of an installed library, whose code a release keeps."""
+    name = str(thing.__module__)
+    if name == "__main__":
+        return True
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if file is None or name.partition(".")[0] == "mercer":
+        return False
+    path = Path(file)
+    installed = not {"site-packages", "dist-packages"}.isdisjoint(path.parts)
+    return not installed and not path.is_relative_to(STANDARD)
+
+
+def _written(kind: type) -> list[Any]:
+    """What the user's classes among a class and its bases hold: methods, and numbers and texts."""
+    held = [item for base in kind.__mro__ if _is_own(base) for item in sorted(vars(base).items())]
+    bare = [(name, getattr(one, "__func__", getattr(one, "fget", getattr(one, "func", one)))) for name, one in held]
+    return [[name, one] for name, one in bare if name not in IDLE and isinstance(one, FunctionType | PLAIN)]
 
 
 def _contents(cell: Any) -> Any:
@@ -169,7 +205,7 @@ def _reduced(thing: Any) -> list[Any]:
 def _estimator(thing: Any) -> list[Any]:
     schema = getattr(type(thing), "fitted", None)
     state = schema.results(thing) if isinstance(schema, Schema) else {}
-    return [thing.get_params(deep=False), *([state] if state else [])]
+    return [thing.get_params(deep=False), *([state] if state else []), *_written(type(thing))]
 
 
 def _is(*kinds: type) -> Callable[[Any], bool]:
@@ -181,7 +217,7 @@ def _has(*names: str) -> Callable[[Any], bool]:
 
 
 TABLE: tuple[tuple[Callable[[Any], bool], Callable[[Any], Iterable[Any]]], ...] = (
-    (_is(type(None), bool, int, float, complex, str, bytes, range, slice, type(...)), _plain),
+    (lambda thing: isinstance(thing, PLAIN), _plain),
     (_is(np.ndarray), _array),
     (sp.issparse, _sparse),
     (is_torch, _tensor),
@@ -197,7 +233,7 @@ TABLE: tuple[tuple[Callable[[Any], bool], Callable[[Any], Iterable[Any]]], ...] 
     (_is(MethodType), lambda thing: [thing.__func__, thing.__self__]),
     (_is(BuiltinFunctionType, np.ufunc), lambda thing: [str(getattr(thing, "__module__", "")), thing.__name__]),
     (_has("get_params"), _estimator),
-    (is_dataclass, lambda thing: [getattr(thing, one.name) for one in fields(thing)]),
+    (is_dataclass, lambda thing: [*(getattr(thing, one.name) for one in fields(thing)), *_written(type(thing))]),
     (_has("__array__", "shape"), lambda thing: [np.asarray(thing)]),
     (lambda thing: True, _reduced),
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.datasets import load_iris, make_friedman1
 from sklearn.exceptions import FitFailedWarning
 from sklearn.kernel_ridge import KernelRidge as PeerRidge
@@ -149,6 +150,24 @@ def test_a_class_that_a_fold_lacks_is_fitted_as_it_is():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         searched(KernelRidgeClassifier("gaussian"), GRID, X, y, method="a fit for each", cv=KFold(3))
+
+
+class Absolute(TransformerMixin, BaseEstimator):
+    """A step that keeps nothing, so that it never says that it is fitted."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return np.abs(X)
+
+
+def test_a_step_before_may_keep_nothing(data):
+    X, y = data
+    pipeline = make_pipeline(StandardScaler(), Absolute(), "passthrough", KernelRidge("gaussian"))
+    grid = {"kernelridge__alpha": [0.1, 1.0]}
+    found, wanted = KernelSearchCV(pipeline, grid).fit(X, y), GridSearchCV(pipeline, grid).fit(X, y)
+    assert_close(found.cv_results_["mean_test_score"], wanted.cv_results_["mean_test_score"], 1e-8)
 
 
 def test_precomputed_and_pipelines(data):

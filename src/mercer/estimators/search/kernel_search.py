@@ -61,7 +61,8 @@ class KernelSearchCV(CalledBack, Atomic, ForeignArrays, NamedParameters, GridSea
         Rows of the first round of a race.
     resume : str or Path, optional
         A file for the scores so far (JSON). If it is there from an earlier search that was stopped, that search goes
-        on; a file of other data, weights, folds, candidates or settings, or of another version of mercer, is refused.
+        on; a file of other data, weights, folds, candidates or settings, of other code of your own classes and
+        functions, or of another version of mercer, is refused.
     memory : int, str or None
         Budget in bytes or as "2GB" of the shared method, which needs 32n² bytes; None is half of what is free. Beyond
         it candidates are fitted one by one.

@@ -65,7 +65,8 @@ class Ledger:
             given = f"resume={str(path)!r} was changed since it was written: its checksum does not fit"
             raise InvalidInput(message(self.who, given, "name another file, or delete it"))
         if key != self.key:
-            given = f"resume={str(path)!r} is of other data, weights, folds, candidates or settings, or another version"
+            other = "other data, weights, folds, candidates, settings or code of yours, or another version"
+            given = f"resume={str(path)!r} is of {other}"
             raise InvalidInput(message(self.who, given, "name another file, or delete it"))
         self.found = found
 

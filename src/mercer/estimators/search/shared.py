@@ -163,7 +163,9 @@ class SharedRidge:
             train, test = _safe_indexing(self.X, split.train), _safe_indexing(self.X, split.test)
             if self.before is not None:
                 before = clone(self.before)
-                train, test = before.fit_transform(train, _safe_indexing(self.y, split.train)), before.transform(test)
+                train = before.fit_transform(train, _safe_indexing(self.y, split.train))
+                for _, step in before.steps:  # a pipeline asks whether its last step is fitted, which may keep nothing
+                    test = test if step in (None, "passthrough") else step.transform(test)
             self._transformed[key] = train, test
         train, test = self._transformed[key]
         checked = ridge._validate(train)
