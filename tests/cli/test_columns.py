@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -158,6 +159,109 @@ def test_a_counter_that_is_the_only_column_is_used(tmp_path):
     done = mercer("fit", tmp_path / "series.csv", *QUICK)
     assert done.exit_code == 0, done.output
     assert "left out" not in done.output
+
+
+@pytest.fixture(scope="module")
+def dated(tmp_path_factory):
+    """The same days as texts, as 20240331, as time stamps, and as what is no date; y goes with them."""
+    folder, rng = tmp_path_factory.mktemp("dated"), np.random.default_rng(0)
+    days = pd.to_datetime("2018-01-01") + pd.to_timedelta(rng.integers(0, 2000, 80), unit="D")
+    frame = pd.DataFrame({"a": rng.normal(size=80), "d": days})
+    frame["y"] = (days - pd.Timestamp("2018-01-01")).days / 1000
+    forms = {"iso": days.strftime("%Y-%m-%d"), "compact": days.strftime("%Y%m%d"), "years": days.year}
+    for name, values in forms.items():
+        frame.assign(d=values).to_csv(folder / f"{name}.csv", index=False)
+    frame.assign(d=days.strftime("%Y%m%d").where(frame.index > 5)).to_csv(folder / "gaps.csv", index=False)
+    frame.to_parquet(folder / "stamps.parquet")
+    for name in ("iso", "compact"):
+        for target in "yd":
+            given = [
+                "fit",
+                folder / f"{name}.csv",
+                *QUICK,
+                "--task",
+                "regression",
+                "--out",
+                folder / f"{name}.{target}",
+            ]
+            assert mercer(*given, "--target", target).exit_code == 0
+    return folder
+
+
+@pytest.mark.parametrize("target", ["y", "d"])
+@pytest.mark.parametrize("table", ["iso.csv", "compact.csv", "stamps.parquet"])
+def test_dates_are_dates_in_every_form(dated, target, table):
+    """Numbers such as 20240331 were days since 1970 without a word, in columns and in targets."""
+    pytest.importorskip("pyarrow")
+    results = [mercer("evaluate", dated / f"iso.{target}", dated / name, "--json") for name in ("iso.csv", table)]
+    wanted, found = (json.loads(one.stdout)["score"]["R²"] for one in results)
+    assert found == wanted > 0.9
+
+
+@pytest.mark.parametrize(
+    ("model", "table", "words"),
+    [
+        ("iso.y", "years.csv", "the column 'd': the number 20[12][0-9], where the fit saw dates; write dates as 2024"),
+        ("iso.d", "years.csv", "the target 'd': the number 20[12][0-9], where the fit saw dates"),
+        ("compact.y", "stamps.parquet", "the column 'd': the date 20[0-9-]+, where the fit saw numbers; give numbers"),
+        ("compact.d", "stamps.parquet", "the target 'd': the date 20[0-9-]+, where the fit saw numbers"),
+        ("compact.d", "iso.csv", "the target 'd': the date 20[0-9-]+, where the fit saw numbers"),
+        ("compact.y", "iso.csv", "is not a number, unlike at the fit"),
+    ],
+)
+def test_numbers_in_the_place_of_dates_are_refused(dated, model, table, words):
+    pytest.importorskip("pyarrow")
+    done = mercer("evaluate", dated / model, dated / table)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert re.search(words, " ".join(done.stderr.split())), done.stderr
+
+
+def test_missing_days_among_compact_dates_are_missing(dated):
+    done = mercer("predict", dated / "iso.y", dated / "gaps.csv", "--json")
+    assert "d: missing in 6 of 80 rows" in done.stderr
+    assert np.isfinite(json.loads(done.stdout)["predictions"]["y"]).all()
+
+
+def test_a_sign_that_the_fit_did_not_see_is_told(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.random(80).round(4)
+    frame = pd.DataFrame({"p": p, "c": [f"${100 * one:.2f}" for one in p], "y": p})
+    frame.to_csv(tmp_path / "plain.csv", index=False)
+    changed = frame.assign(p=[f"{100 * one:.2f} %" for one in p], c=[f"€{100 * one:.2f}" for one in p])
+    changed.to_csv(tmp_path / "signs.csv", index=False)
+    assert mercer("fit", tmp_path / "plain.csv", *QUICK, "--out", tmp_path / "m").exit_code == 0
+    told = mercer("evaluate", tmp_path / "m", tmp_path / "signs.csv").stderr
+    assert "p: with the sign %, which the fit did not see, so that 12 % stands for 12" in told
+    assert "c: the sign €, where the fit saw $" in told
+    assert "where the fit" not in mercer("evaluate", tmp_path / "m", tmp_path / "plain.csv").stderr
+    pytest.importorskip("pyarrow")
+    assert mercer("fit", tmp_path / "signs.csv", *QUICK, "--out", tmp_path / "s").exit_code == 0
+    frame.drop(columns="c").assign(c=p).to_parquet(tmp_path / "plain.parquet")
+    told = mercer("evaluate", tmp_path / "s", tmp_path / "plain.parquet").stderr
+    assert "p: without the sign % that the fit saw, so that 12 stands for 12 %" in told
+    changed.drop(columns="c").to_parquet(tmp_path / "texts.parquet")
+    assert mercer("fit", tmp_path / "texts.parquet", *QUICK, "--out", tmp_path / "t").exit_code == 0
+    assert "sign" not in mercer("evaluate", tmp_path / "t", tmp_path / "texts.parquet").stderr
+    assert "p: without the sign %" in mercer("evaluate", tmp_path / "t", tmp_path / "plain.csv").stderr
+
+
+def test_dropped_columns_are_in_the_results_with_the_reason(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=60), "same": 1, "empty": np.nan, "big": 2**60 + np.arange(60) % 7})
+    frame.assign(y=frame.a).to_csv(tmp_path / "t.csv", index=False)
+    found = json.loads(mercer("fit", tmp_path / "t.csv", *QUICK, "--json").stdout)
+    assert "same: dropped: constant" in found["left_out"]
+    assert "empty: dropped: no values" in found["left_out"]
+    assert any(one.startswith("big: dropped: float64 does not tell its values apart") for one in found["left_out"])
+    assert "a: standardised" in found["encoding"]
+
+
+def test_an_evaluation_names_the_column_that_it_read(numbered, tmp_path):
+    assert mercer("fit", numbered, *QUICK, "--columns", "a", "--out", tmp_path / "m").exit_code == 0
+    done = mercer("evaluate", tmp_path / "m", numbered, "--target", "leak", "--json")
+    assert json.loads(done.stdout)["target"] == "leak"
+    done = mercer("evaluate", tmp_path / "m", numbered, "--target", "a")
+    assert "--target: 'a' is a column that the model predicts from; name another column" in done.stderr
 
 
 def test_check_looks_at_the_columns_that_a_fit_would(numbered):

@@ -334,8 +334,10 @@ def test_iso_dates_are_read_whatever_the_form_of_the_fit():
 def test_only_a_text_is_nearly_numbers():
     days = pd.Series(pd.date_range("2024-01-01", periods=60))
     assert infer_task(pd.Series([f"{k / 7:.3f}" for k in range(59)] + ["err"]))[0] == "regression"
-    for target in (days, days.dt.strftime("%Y-%m-%d"), pd.Series(["a", "b"] * 30, dtype="category"), days > days[9]):
+    for target in (days[:2].repeat(30), pd.Series(["a", "b"] * 30, dtype="category"), days > days[9]):
         assert infer_task(target)[0] == "classification"
+    for target in (days, days.dt.strftime("%Y-%m-%d")):
+        assert infer_task(target) == ("regression", "the target is dates of 60 values, as days since 1970")
 
 
 def test_decimal_commas_in_quotes_where_commas_delimit(tmp_path):

@@ -291,7 +291,7 @@ def evaluate(
     for note in notes:
         tell(f"note: {note}")
     if as_json:
-        typer.echo(results.as_json(results.of_evaluation(fitted, rows.path, found, notes)))
+        typer.echo(results.as_json(results.of_evaluation(fitted, rows.path, name, found, notes)))
         return
     dummy = "most frequent class" if fitted.task == "classification" else "mean"
     lines = [f"mercer    {found.score}", f"guessing  {found.guessing}  (the {dummy} of these very rows)"]

@@ -29,7 +29,7 @@ from mercer.select import (
 from mercer.shards.workers import on_workers
 from mercer.tables.beyond import all_rows, table_or_sample
 from mercer.tables.reader import COLUMNAR
-from mercer.tables.targets import Task, as_target, holdout_rows, infer_task
+from mercer.tables.targets import Task, as_target, form_of_dates, holdout_rows, infer_task
 
 __all__ = [
     "KernelChoice", "Outcome", "TrainingTable", "by_method", "choose", "chosen", "fit", "fitted_encoder",
@@ -166,7 +166,8 @@ def prepare(
         column = as_written
     y = as_target(table.path, column, found)
     held = holdout_rows(y, found, seed) if holdout else np.zeros(len(y), bool)
-    encoder = fitted_encoder(rest, rest.frame[~held], columns is not None, text, name)
+    form = form_of_dates(column) if found == "regression" else None
+    encoder = fitted_encoder(rest, rest.frame[~held], columns is not None, text, name, form)
     total = None if whole is None else _with_target(whole, name)
     return TrainingTable(rest, name, y, found, why, held, tuple(chosen.said), encoder, whole, total)
 
@@ -198,17 +199,17 @@ def _as_labels(column: Any, written: Any) -> Any:
 
 
 def fitted_encoder(
-    table: Table, rows: Any, named: bool, text: str | None, target: str = ""
+    table: Table, rows: Any, named: bool, text: str | None, target: str = "", form: str | None = None
 ) -> TableEncoder | SequenceEncoder:
     """The encoder of the rows. It keeps sequences, and keeps text if it is named or if there are no other columns.
 
-    It also keeps how the numbers of the target were written, for later tables.
+    It also keeps how the numbers of the target were written, and the form of its dates, for later tables.
     """
     if table.of_sequences:
         return SequenceEncoder().fit(rows)
     wanted = () if text is None else tuple(named_columns("--text", text, table.path, table.columns))
     # A word among numbers may stand in rows that are held out alone: all rows tell which words mean missing.
-    encoder = TableEncoder(keep_text=True, text=wanted).fit(rows).knowing(table.frame, table.marks, target)
+    encoder = TableEncoder(keep_text=True, text=wanted).fit(rows).knowing(table.frame, table.marks, target, form)
     kinds = zip(encoder.columns_, encoder.kinds_, strict=True)
     unread = [name for name, kind in kinds if kind == "text" and name not in wanted]
     if named or not unread or len(unread) == len(encoder.columns_):

@@ -21,6 +21,7 @@ from mercer.io.streams import written
 from mercer.numerals import counted
 from mercer.points import ahead, parse_memory
 from mercer.tables.columns import as_text
+from mercer.tables.decimals import unlike_signs
 from mercer.tables.reader import COLUMNAR
 from mercer.tables.targets import Task, as_labels, target_numbers
 from mercer.tables.texts import near_names
@@ -252,9 +253,12 @@ def _joined(parts: list[tuple[int, list[str]]], columns: Sequence[str]) -> list[
 
 def notes(rows: Table, model: TableModel) -> list[str]:
     """Notes on the table, for a reader of the outputs."""
+    encoder: Any = model.encoder
+    numbers = rows.frame.select_dtypes("number") if rows.format == "columnar" else None  # of a text, its reader tells
+    signs = [] if numbers is None else unlike_signs(numbers, {}, getattr(encoder, "written", {}))
     ignored = model.ignored(rows)
     unused = [f"columns that the model does not use: {listed(ignored)}"] if ignored else []
-    return [*rows.notes, *unused, *model.unlike_the_fit(rows)]
+    return [*rows.notes, *signs, *unused, *model.unlike_the_fit(rows)]
 
 
 def seen(model: TableModel, rows: Table) -> list[str]:
@@ -273,7 +277,12 @@ def evaluated(model: TableModel, rows: Table, column: Any) -> Evaluation:
     """Score a model on the rows of a table with the target in `column`."""
     task: Task = "classification" if model.task == "classification" else "regression"
     classes = [str(one) for one in model.classes_] if task == "classification" else []
-    y, found = comparable(rows.path, column, model.predict(rows), task, classes)
+    encoder: Any = model.encoder
+    if column.name in encoder.columns_:
+        given = f"{column.name!r} is a column that the model predicts from"
+        raise InvalidInput(message("--target", given, f"name another column; the model predicts {model.target}"))
+    form = getattr(encoder, "target_form_", None) if column.name == model.target else None
+    y, found = comparable(rows.path, column, model.predict(rows), task, classes, form)
     if task == "regression":
         return Evaluation(len(y), score(y, found, task, std=deviations(model, rows)), guess(y, y, task), [], None)
     known = set(np.unique(y)) <= set(classes)
@@ -285,13 +294,16 @@ def evaluated(model: TableModel, rows: Table, column: Any) -> Evaluation:
 
 
 def comparable(
-    name: str, column: Any, predicted: NDArray[Any], task: Task, classes: Any = None
+    name: str, column: Any, predicted: NDArray[Any], task: Task, classes: Any = None, form: str | None = None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The target and the predictions in one type: numbers, or as texts the classes, by default those predicted."""
+    """The target and the predictions in one type: numbers, or as texts the classes, by default those predicted.
+
+    `form` is that of the dates that the fit's target was, "" of numbers, if it is known.
+    """
     if task == "classification":
         labels = as_labels(column, np.unique(predicted) if classes is None else classes)
         return labels, np.array([str(one) for one in predicted])
-    values = target_numbers(column)
+    values = target_numbers(column, form)
     if np.isnan(values).any():
         given = "the target has values that are not numbers, and the model is a regression"
         raise InvalidInput(message(name, given, "mend these rows; write dates as 2024-03-31"))

@@ -14,6 +14,7 @@ from mercer.cli.columns import chosen_columns, left_out_target
 from mercer.cli.fitting import fitted_encoder
 from mercer.cli.methods.unsupervised import UNSUPERVISED, Unsupervised, chosen_number
 from mercer.cli.mixed import NUMBERS, Joined, Part, number_rows, placed
+from mercer.cli.output.results import dropped
 from mercer.cli.output.show import as_option, as_text, section
 from mercer.errors import InvalidInput, message
 from mercer.io import SequenceEncoder, Table, TableEncoder, TableModel, read_table, save
@@ -209,7 +210,8 @@ def _as_result(rows: Rows, plan: Plan, kernel: Kernel, n: int) -> dict[str, Any]
         "held_out": 0,
         **nothing,
         "task": {"pca": "components", "oneclass": "outliers"}.get(plan.method, "clusters"),
-        "left_out": rows.left_out,
+        "left_out": [*rows.left_out, *dropped(rows.encoder)],
+        "encoding": rows.encoder.summary_,
         "notes": rows.table.notes,
         "kernel": repr(kernel),
         "option": as_option(kernel).strip() or None,

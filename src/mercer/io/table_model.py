@@ -243,7 +243,13 @@ class TableModel(Atomic, BaseEstimator):
             raise InvalidInput(message("TableModel.score", given, "give y"))
         y = table[self.target] if y is None else y
         if self.task == "regression":
-            return float(r2_score(target_numbers(pd.Series(y)), predicted, sample_weight=sample_weight))
+            return float(
+                r2_score(
+                    target_numbers(pd.Series(y), getattr(self.encoder, "target_form_", None)),
+                    predicted,
+                    sample_weight=sample_weight,
+                )
+            )
         names, told = (as_labels(one, self.classes_) for one in (y, predicted))
         return float(accuracy_score(names, told, sample_weight=sample_weight))
 

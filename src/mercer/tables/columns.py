@@ -23,6 +23,7 @@ __all__ = [
     "as_frame",
     "as_numbers",
     "as_text",
+    "as_the_fit",
     "dropped",
     "given_numbers",
     "odd_texts",
@@ -272,6 +273,7 @@ def given_numbers(name: str, values: Any, stand_for_missing: tuple[str, ...] = (
     """
     import pandas as pd
 
+    values = as_the_fit(f"the column {name!r}", values, form)
     x = as_numbers(values, form)
     odd = _odd(values, x, stand_for_missing)
     if odd:
@@ -284,6 +286,36 @@ def given_numbers(name: str, values: Any, stand_for_missing: tuple[str, ...] = (
         do = "correct it, leave it empty or NaN if it is missing, or give dates as dates (pandas.to_datetime)"
         raise InvalidInput(message(f"the column {name!r}", given, do))
     return x
+
+
+def as_the_fit(who: str, values: Any, form: str) -> Any:
+    """Dates where the fit saw dates, and numbers where it saw numbers: days such as 20240331 become dates.
+
+    >>> import pandas as pd
+    >>> as_the_fit("the column 'day'", pd.Series([20240331.0, None]), ISO).tolist()
+    [Timestamp('2024-03-31 00:00:00'), NaT]
+    >>> as_the_fit("the column 'day'", pd.Series([2024]), ISO)
+    Traceback (most recent call last):
+        ...
+    mercer.errors.InvalidInput: the column 'day': the number 2024, where the fit saw dates; write dates as 2024-03-31.
+    """
+    import pandas as pd
+
+    series = values if isinstance(values, pd.Series) else pd.Series(values)
+    kind, dated, present = series.dtype.kind, form not in ("", PERCENT), series.notna().to_numpy(bool)
+    if not present.any() or not (_is_numeric(series) or kind in "mM"):
+        return values
+    if not dated and kind == "M":
+        given = f"the date {as_text(series[present])[0][0][:10]}, where the fit saw numbers"
+        raise InvalidInput(message(who, given, "give numbers, as the fit saw them"))
+    if not dated or kind == "M":
+        return values
+    days = in_form(as_text(series)[0], "%Y%m%d") if kind != "m" else np.full(len(series), np.datetime64("NaT"))
+    if np.isnat(days[present]).any():
+        odd = as_text(series[present])[0][np.isnat(days[present])][0]
+        given = f"the {'duration' if kind == 'm' else 'number'} {odd}, where the fit saw dates"
+        raise InvalidInput(message(who, given, "write dates as 2024-03-31"))
+    return pd.Series(days, index=series.index)
 
 
 def odd_texts(values: Any, form: str = "") -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from mercer.errors import InvalidInput, message
 
-__all__ = ["as_plain_numbers", "is_number"]
+__all__ = ["as_plain_numbers", "is_number", "unlike_signs"]
 
 _POINT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
@@ -98,7 +98,7 @@ def as_plain_numbers(
         do = "write numbers with a point, and without marks between thousands"
         notes.append(f"{_named(decimal)}: text, for {doubt}; {do}")
     marks = {name: one.mark for name, one in known.items()}
-    notes += _without_signs(frame, marks, like)
+    notes += unlike_signs(frame, marks, like)
     return (frame.assign(**{name: one.numbers() for name, one in known.items()}) if known else frame), notes, marks
 
 
@@ -178,7 +178,7 @@ def _again(texts: Any, like: Mapping[str, str], who: str) -> dict[str, Written]:
     found = {}
     for name in texts.columns:
         mark = like[name]
-        sign = mark.lstrip("0123456789., '\u00a0\u202f\u2019")
+        sign = _sign_of(mark)
         text = texts[name].map(lambda one, sign=sign: _bare(one, sign), na_action="ignore")
         fields = list(text.dropna())
         if mark.startswith("0,0") and _mostly(fields, _COMMA, _WHOLE, some=False):
@@ -200,12 +200,25 @@ def _bare(field: Any, sign: str) -> str:
     return _without(sign, text) if sign else text
 
 
-def _without_signs(frame: Any, marks: Mapping[str, str], like: Mapping[str, str]) -> list[str]:
-    """Notes on columns that had a sign of percent in another table, and have none."""
-    gone = [
-        name for name in frame.columns if like.get(name, "").endswith("%") and not marks.get(name, "").endswith("%")
-    ]
-    return [f"{_named(gone)}: without the sign % that the fit saw, so that 12 stands for 12 %"] if gone else []
+def unlike_signs(frame: Any, marks: Mapping[str, str], like: Mapping[str, str]) -> list[str]:
+    """Notes on columns with another sign than in another table, `like`, or where percent has come or gone."""
+    numbers = [name for name in frame.columns if like.get(name, "text") != "text"]
+    signs = {name: (_sign_of(like[name]), _sign_of(marks.get(name, ""))) for name in numbers}
+    gone = [name for name, (before, now) in signs.items() if before == "%" and not now]
+    come = [name for name, (before, now) in signs.items() if now == "%" and not before]
+    notes = [f"{_named(gone)}: without the sign % that the fit saw, so that 12 stands for 12 %"] if gone else []
+    notes += [f"{_named(come)}: with the sign %, which the fit did not see, so that 12 % stands for 12"] if come else []
+    others = [(name, *both) for name, both in signs.items() if all(both) and both[0] != both[1]]
+    return notes + [f"{name}: the sign {now}, where the fit saw {before}" for name, before, now in others]
+
+
+def _sign_of(mark: str) -> str:
+    """The sign in the mark of a column.
+
+    >>> _sign_of("1,000$"), _sign_of("%"), _sign_of("0,0")
+    ('$', '%', '')
+    """
+    return mark.lstrip("0123456789., '\u00a0\u202f\u2019")
 
 
 def _in_thousandths(column: Any) -> bool:

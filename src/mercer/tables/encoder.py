@@ -27,8 +27,16 @@ from mercer.tables.columns import (
     plan_of,
     plan_text,
 )
-from mercer.tables.numbers import LARGEST, MISSING, encode_numbers, number_columns, number_runs, plan_numbers
-from mercer.tables.texts import near_names
+from mercer.tables.numbers import (
+    LARGEST,
+    MISSING,
+    NumberPlan,
+    encode_numbers,
+    number_columns,
+    number_runs,
+    plan_numbers,
+)
+from mercer.tables.texts import PERCENT, near_names
 
 __all__ = ["TableEncoder"]
 
@@ -75,6 +83,8 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         (`Table.marks`).
     target_mark_ : str
         How the numbers of the target were written, if `knowing` was told; otherwise empty.
+    target_form_ : str
+        The form of the target's dates, "" for numbers; only if `knowing` was told.
     numbers_ : array of shape (columns, 5)
     categories_ : list of lists of str
     feature_names_out_ : list of str
@@ -108,6 +118,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         Texts("forms_", "columns", optional=True),
         Texts("marks_", "columns", optional=True),
         Value("target_mark_", str, optional=True),  # not in older files
+        Value("target_form_", str, optional=True),
         Texts("feature_names_out_", "features"),
         Texts("summary_", "sentences"),
         Check("its columns are not those of a fit", lambda encoder: encoder._is_sound()),
@@ -148,6 +159,8 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
             raise InvalidInput(message("TableEncoder", "no column is left", "leave fewer out"))
         copy = type(self)(**self.get_params())
         copy._keep(kept, self._marks, self._target_mark)
+        if hasattr(self, "target_form_"):
+            copy.target_form_ = self.target_form_
         copy.summary_ = [*self.summary_, f"{_some(list(names))}: {why}"]
         return copy
 
@@ -156,11 +169,13 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         unused = [plan.name for plan in self._plans() if not set(plan.features) & set(features)]
         return self.without(*unused) if unused else self
 
-    def knowing(self, frame: Any, marks: Mapping[str, str] = MappingProxyType({}), target: str = "") -> Self:
+    def knowing(
+        self, frame: Any, marks: Mapping[str, str] = MappingProxyType({}), target: str = "", form: str | None = None
+    ) -> Self:
         """A fitted copy for which a data frame's texts among numbers and dates mean missing values, as the fit's do.
 
         `marks` are those of the table (`Table.marks`), to read later tables by, and `target` names the column in it
-        that is predicted, whose mark is kept too.
+        that is predicted, whose mark is kept too, and with it the `form` of its dates, "" if it is numbers.
 
         >>> import pandas as pd
         >>> encoder = TableEncoder().fit(pd.DataFrame({"size": ["1", "2", "4"]}))
@@ -170,6 +185,8 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         frame, where, plain = self._found(frame)
         copy = type(self)(**self.get_params())
         copy._keep(self._plans(), self._marks | dict(marks), marks.get(target, self._target_mark))
+        if form is not None:
+            copy.target_form_ = form
         copy.summary_ = [*self.summary_]
         read = np.isin(self.kinds_, ["number", "flag"]) & ~plain
         for place in np.flatnonzero(read).tolist():
@@ -187,7 +204,7 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         found: dict[int, ColumnPlan] = {}
         for places, X in number_runs(frame, numbers):
             plans = zip(places.tolist(), plan_numbers(X, *rules), strict=True)
-            found |= {place: plan_of(names[place], plan) for place, plan in plans}
+            found |= {place: plan_of(names[place], _exactly(plan, frame, place)) for place, plan in plans}
         others = np.flatnonzero(~numbers)
         for place, (name, values) in zip(others.tolist(), frame.iloc[:, others].items(), strict=True):
             read = name in self.text
@@ -225,7 +242,9 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         {'kind': 'text', 'size': ''}
         """
         texts = {name: "text" for name, kind in zip(self.columns_, self.kinds_, strict=True) if kind in AS_TEXT}
-        return dict.fromkeys(self.columns_, "") | self._marks | texts
+        forms = zip(self.columns_, getattr(self, "forms_", ()), strict=False)
+        percent = {name: "%" for name, form in forms if form == PERCENT}
+        return dict.fromkeys(self.columns_, "") | percent | {n: m for n, m in self._marks.items() if m} | texts
 
     @property
     def text_columns_(self) -> list[str]:
@@ -293,7 +312,9 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         if (where < 0).any():
             self._refuse_without([self.columns_[place] for place in np.flatnonzero(where < 0)], frame)
         numbers = number_columns(frame.dtypes.to_numpy()[where])
-        return frame, where, np.isin(self.kinds_, ["number", "flag"]) & numbers
+        forms = getattr(self, "forms_", [""] * len(self.columns_))
+        plain = np.isin(self.kinds_, ["number", "flag"]) & np.isin(forms, ["", PERCENT])
+        return frame, where, plain & numbers
 
     def _plans(self, wanted: Any = True) -> list[ColumnPlan]:
         """The plans of the columns, or of those that are wanted."""
@@ -320,6 +341,13 @@ class TableEncoder(Atomic, TransformerMixin, BaseEstimator):
         advice += "give a table with the columns that the model was fitted on, in any order"
         given = f"{counted(len(absent), 'column')} of the fit {'are' if absent[1:] else 'is'} not there: {named}"
         raise InvalidInput(message("TableEncoder", given, advice))
+
+
+def _exactly(plan: NumberPlan, frame: Any, place: int) -> NumberPlan:
+    """The plan, which says so of whole numbers that differ, but not in float64."""
+    if plan.said != "constant" or frame.dtypes.iloc[place].kind not in "iu" or frame.iloc[:, place].nunique() == 1:
+        return plan
+    return plan._replace(said="float64 does not tell its values apart: subtract the least of them")
 
 
 def _unlike(plan: ColumnPlan, values: Any) -> list[str]:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.numerals import counted
-from mercer.tables.columns import MOSTLY_NUMBERS, as_numbers, as_text
+from mercer.tables.columns import MOSTLY_NUMBERS, as_numbers, as_text, as_the_fit
 from mercer.tables.numbers import LARGEST
 from mercer.tables.texts import ISO, date_form
 
 __all__ = [
-    "Task", "as_labels", "as_target", "holdout_rows", "infer_task", "random_folds", "stratified_order",
+    "Task", "as_labels", "as_target", "form_of_dates", "holdout_rows", "infer_task", "random_folds", "stratified_order",
     "target_numbers",
 ]  # fmt: skip
 
@@ -38,12 +38,14 @@ def infer_task(target: Any, given: str = "auto", labels: Any = None) -> tuple[Ta
     ('classification', 'the target has 2 values, taken as classes; --task regression takes them as numbers')
     """
     if given == "regression":
-        return "regression", "as requested" + (", of dates as days since 1970" if _date_form(target) else "")
+        return "regression", "as requested" + (", of dates as days since 1970" if form_of_dates(target) else "")
     if given == "classification":
         return "classification", "as requested"
     if given != "auto":
         raise InvalidInput(message("--task", f"{given!r}", "give auto, regression or classification"))
     if not _is_number(target):
+        if form_of_dates(target) and target.nunique() > min(FEW, len(target) // 5):
+            return "regression", f"the target is dates of {counted(target.nunique(), 'value')}, as days since 1970"
         if _is_nearly_numbers(target):
             return "regression", "the target is numbers, nearly all of it"
         return "classification", "the target is text or true and false"
@@ -91,8 +93,11 @@ def as_labels(labels: Any, classes: Any) -> NDArray[Any]:
     return np.array([same.get(one, one) for one in texts]).astype(str)
 
 
-def target_numbers(target: Any) -> NDArray[np.float64]:
+def target_numbers(target: Any, form: str | None = None) -> NDArray[np.float64]:
     """The target as numbers, with NaN for other values. Dates are days since 1970, as those to predict from are.
+
+    Given the `form_of_dates` of the fit's target, numbers in the place of dates, or dates in that of numbers, are
+    refused.
 
     >>> import pandas as pd
     >>> target_numbers(pd.Series(["1970-01-02", "1970-02-01"])), target_numbers(pd.Series(["1.5", "x"]))
@@ -100,13 +105,18 @@ def target_numbers(target: Any) -> NDArray[np.float64]:
     """
     import pandas as pd
 
-    form = _date_form(target)
+    if form is not None:
+        target = as_the_fit(f"the target {target.name!r}", target, form)
+        if not form and form_of_dates(target):
+            given = f"the date {target.dropna().iloc[0]}, where the fit saw numbers"
+            raise InvalidInput(message(f"the target {target.name!r}", given, "give numbers, as the fit saw them"))
+    form = form_of_dates(target)
     if form or target.dtype.kind == "m":
         return as_numbers(target, form)
     return np.asarray(pd.to_numeric(target, errors="coerce").to_numpy(np.float64, na_value=np.nan))
 
 
-def _date_form(target: Any) -> str:
+def form_of_dates(target: Any) -> str:
     """The form of dates, also of those that are texts; "" if the target is something else."""
     import pandas as pd
 

@@ -84,9 +84,9 @@ def of_outputs(command: str, model: TableModel, table: str, frame: Any, notes: l
     return {**found, "notes": notes, "out": None if out is None else str(out), kind: columns}
 
 
-def of_evaluation(model: TableModel, table: str, found: Evaluation, notes: list[str]) -> dict[str, Any]:
+def of_evaluation(model: TableModel, table: str, target: str, found: Evaluation, notes: list[str]) -> dict[str, Any]:
     """The result of ``mercer evaluate``."""
-    told = {"command": "evaluate", "table": table, "target": model.target, "task": model.task, "rows": found.rows}
+    told = {"command": "evaluate", "table": table, "target": target, "task": model.task, "rows": found.rows}
     scores = {"notes": notes, "score": found.score.values, "guessing": found.guessing.values}
     return {**told, **scores, "unknown_classes": found.unknown, "confusion": _of_confusion(found.confusion)}
 
@@ -136,6 +136,11 @@ def of_check(report: KernelReport) -> dict[str, Any]:
     }
 
 
+def dropped(encoder: Any) -> list[str]:
+    """The columns of which an encoder makes nothing, and why."""
+    return [line for line in encoder.summary_ if ": dropped: " in line]
+
+
 def of_data(data: TrainingTable) -> dict[str, Any]:
     """The table, its target and its task."""
     return {
@@ -145,7 +150,8 @@ def of_data(data: TrainingTable) -> dict[str, Any]:
         "target": data.target,
         "task": data.task,
         "why_task": data.why_task,
-        "left_out": data.left_out,
+        "left_out": [*data.left_out, *dropped(data.encoder)],
+        "encoding": data.encoder.summary_,
         "notes": data.table.notes,
     }
 

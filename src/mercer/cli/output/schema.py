@@ -32,6 +32,7 @@ class Data(TypedDict):
     task: Literal["regression", "classification", "components", "clusters", "outliers"]
     why_task: Annotated[str | None, "why the target is taken as numbers or as classes"]
     left_out: Annotated[list[str], "which columns are left out, and why"]
+    encoding: Annotated[list[str], "how the columns are encoded"]
     notes: Annotated[list[str], "how the table was read"]
 
 
