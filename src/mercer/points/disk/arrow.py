@@ -104,17 +104,21 @@ class TableSource(FileSource):
 
     @classmethod
     def typed(cls, path: Path, names: Sequence[str]) -> Callable[[Any], dict[str, Any]]:
-        """A function that gives these columns of a frame, but for texts, as Arrow arrays of the file's types.
+        """A function that gives these columns of a frame as Arrow arrays of the file's types, categories as texts.
 
         Frames of a file differ in the types that pandas has for them, such as where values are missing.
         """
         import pyarrow as pa
 
         schema = cls._any(path).schema
-        checks = "is_integer", "is_floating", "is_boolean", "is_temporal", "is_decimal"
         kinds = {name: schema.field(name).type for name in names if name in schema.names}
-        plain = {name: kind for name, kind in kinds.items() if any(getattr(pa.types, one)(kind) for one in checks)}
-        return lambda frame: {name: pa.array(frame[name], kind, from_pandas=True) for name, kind in plain.items()}
+
+        def array(column: Any, kind: Any) -> Any:
+            if pa.types.is_dictionary(kind):
+                column, kind = column.astype(object), kind.value_type
+            return pa.array(column, kind, from_pandas=True)
+
+        return lambda frame: {name: array(frame[name], kind) for name, kind in kinds.items()}
 
     @classmethod
     def column(cls, path: Path, name: str) -> NDArray[Any]:
