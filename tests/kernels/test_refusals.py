@@ -56,6 +56,8 @@ REFUSED = [
     (Matern, {"nu": math.nan}, NotAKernel, "finite"),
     (Matern, {"length_scale": -2}, NotAKernel, "positive"),
     (Matern, {"length_scale": "wide"}, InvalidInput, "median"),
+    *((cls, {name: 1e-200}, InvalidInput, "give 1e-150 or more") for cls, name in
+      ((Matern, "length_scale"), (Periodic, "length_scale"), (Periodic, "period"), (RationalQuadratic, "alpha"))),
     (RationalQuadratic, {"alpha": 0}, NotAKernel, "positive"),
     (Periodic, {"period": 0}, NotAKernel, "positive"),
     (Periodic, {"length_scale": -1}, NotAKernel, "positive"),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 
-from mercer import SVC, KernelOperator, KernelPCA, KernelRidge
+from mercer import SVC, KernelDiscriminantAnalysis, KernelKMeans, KernelOperator, KernelPCA, KernelRidge
 from mercer.errors import InvalidInput
-from mercer.kernels import Function, Kernel, Linear, Precomputed
+from mercer.kernels import Chi2, Function, Hamming, Intersection, Kernel, Laplace, Linear, Precomputed, Tanimoto
 from mercer.points import KERNEL_VALUES, OBJECTS, VECTORS
 
 
@@ -129,6 +130,43 @@ def test_a_kernel_of_objects_needs_no_diagonal():
     model = KernelRidge(kernel, alpha=0.1).fit(SETS, np.arange(12.0))
     expected = np.linalg.solve(kernel(SETS) + 0.1 * np.eye(12), np.arange(12.0))
     np.testing.assert_allclose(model.dual_coef_, expected, rtol=1e-6)
+
+
+class Plain(Kernel):
+    """exp(−‖x − z‖₁) of vectors, by `block` alone."""
+
+    def block(self, X, Z):
+        return np.exp(-np.abs(np.asarray(X)[:, None] - np.asarray(Z)[None]).sum(axis=-1))
+
+
+@pytest.mark.parametrize(
+    "model", [KernelRidge(), SVC(), KernelPCA(2), KernelKMeans(2)], ids=lambda one: type(one).__name__
+)
+def test_a_kernel_of_vectors_needs_no_diagonal_either(model):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    np.testing.assert_allclose(Plain().normalized()(X), Plain()(X), rtol=1e-12)
+    mine, known = (clone(model).set_params(kernel=one).fit(X, X[:, 0] > 0) for one in (Plain(), Laplace(1.0, norm=1)))
+    shown = (one.transform(X) if hasattr(one, "transform") else one.predict(X) for one in (mine, known))
+    np.testing.assert_allclose(*shown, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [Laplace(0.5, norm=1), Chi2(), Intersection(), Hamming(), Tanimoto()], ids=repr)
+@pytest.mark.parametrize("model", [KernelPCA(2), KernelKMeans(2), KernelDiscriminantAnalysis()], ids=repr)
+def test_sparse_rows_of_every_pairing_are_fitted(model, kernel):
+    """The check of digits read them by NumPy, which has no such pairing of sparse rows."""
+    X = np.random.default_rng(0).integers(0, 3, (30, 4)).astype(float)
+    X[:, 0] += 1
+    sparse, dense = (clone(model).set_params(kernel=kernel).fit(rows, X[:, 1] > 0) for rows in (sp.csr_array(X), X))
+    np.testing.assert_allclose(sparse.transform(X), dense.transform(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["u1", "i1", "i4", "u8"])
+def test_places_of_a_narrow_type(kind):
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    K, places = KernelOperator("gaussian", X), np.array([1, 2], kind)
+    np.testing.assert_array_equal(K.block(places, places), K.block([1, 2], [1, 2]))
+    model = KernelKMeans(2, "gaussian", init=places).fit(X)
+    np.testing.assert_array_equal(model.labels_, KernelKMeans(2, "gaussian", init=[1, 2]).fit(X).labels_)
 
 
 @pytest.mark.parametrize(

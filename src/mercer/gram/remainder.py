@@ -8,7 +8,7 @@ from mercer.errors import InvalidInput, message
 from mercer.gram.operator import KernelOperator
 from mercer.kernels import Linear
 from mercer.numerals import counted
-from mercer.points import Points
+from mercer.points import Points, SparsePoints
 
 __all__ = ["TO_KEEP_DIGITS", "about_the_mean", "lost_when_centred", "require_values"]
 
@@ -52,7 +52,8 @@ def lost_when_centred(K: KernelOperator, who: str, most: float = LOST) -> str | 
     index = np.arange(0, K.shape[0], -(-K.shape[0] // SAMPLE))
     some = K.x.take(index).widened(np.float64)
     # By the kernel's own block, because compiling a program takes longer than these few entries.
-    entries = K.block(index, index) if space.numbered else K.kernel.block(some.rows, some.rows)
+    by_engine = space.numbered or isinstance(some, SparsePoints)  # which has pairings of sparse rows that NumPy has not
+    entries = K.block(index, index) if by_engine else K.kernel.block(some.rows, some.rows)
     values = np.asarray(entries, np.float64)
     own = values.diagonal()
     size, apart = float(abs(own).mean()), float(own.mean() - values.mean())

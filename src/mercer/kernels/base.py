@@ -236,10 +236,11 @@ class Kernel:
         return full(evaluation.on_arrays(self, pair), (X.shape[0], Z.shape[0]), pair.X)
 
     def diagonal(self, X: Array) -> Array:
-        """All k(x, x), without the matrix; those of a kernel of objects by `block`, one by one."""
+        """All k(x, x), without the matrix; by `block`, one by one, for objects and for a kernel without a formula."""
         self._require_resolved()
         X = self._rows(X)
-        if self.space.objects:
+        without_formula = type(self).block is not Kernel.block and type(self).formula is Kernel.formula
+        if self.space.objects or without_formula:
             each = (take(X, np.array([place])) for place in range(count(X)))
             return np.array([np.asarray(self.block(one, one))[0, 0] for one in each], np.float64)
         return full(evaluation.on_arrays(self, ArrayPair(X, X).x), (X.shape[0], 1), X).reshape(-1)
@@ -953,6 +954,8 @@ class Power(Kernel):
 @dataclass(frozen=True, repr=False)
 class Normalized(Kernel):
     """k(x, z) = kernel(x, z)/√(kernel(x, x) · kernel(z, z)), and 0 where one of these is 0.
+
+    Where one of them is negative it is NaN, which fits refuse: no feature has a negative square.
 
     Parameters
     ----------

@@ -358,7 +358,8 @@ class Operator(GroupSums, LinearOperator):  # type: ignore[misc]
             raise self._invalid(
                 f"index {I!r} along an axis of {size}", f"give integers below {size}, a slice or a mask"
             )
-        return np.asarray(np.where(index < 0, index + size, index), np.intp)
+        index = index.astype(np.intp)  # a narrow type does not hold the size
+        return np.where(index < 0, index + size, index)
 
     def _check_out(self, out: Array) -> None:
         if out.shape != self.shape:

@@ -345,8 +345,9 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _keep(self, found: Directions, labels: np.ndarray, weights: np.ndarray, report: Report) -> Directions:
         """Scale to aᵀKa = 1, fix the signs, and name the results as the chapter does."""
         if found.dual.shape[1] == 0:
-            given = "the class means coincide in feature space, so no direction separates the classes"
-            raise InvalidInput(message(type(self).__name__, given, "choose another kernel, or check the labels"))
+            given = f"the class means coincide in feature space, to rounding beside δ={self.delta_:.3g}"
+            do = "choose another kernel, lower delta, bring weights nearer to 1, or check the labels"
+            raise InvalidInput(message(type(self).__name__, given, do))
         most = found.dual.shape[1]
         k = most if self.n_components is None else min(int(self.n_components), most)
         found = found.take(np.arange(k))

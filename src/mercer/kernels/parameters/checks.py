@@ -9,7 +9,9 @@ from typing import Any
 from mercer.errors import InvalidInput, NotAKernel, message
 from mercer.kernels.parameters.bandwidth import RULES, is_rule
 
-__all__ = ["bandwidth", "degree", "non_negative", "number", "one_of", "positive"]
+__all__ = ["bandwidth", "degree", "divisor", "non_negative", "number", "one_of", "positive"]
+
+LEAST = 1e-150
 
 
 def number(who: str, name: str, value: Any, *, finite: bool = True) -> float:
@@ -30,6 +32,15 @@ def positive(who: str, name: str, value: Any, *, finite: bool = True) -> float:
     result = number(who, name, value, finite=finite)
     if result <= 0:
         raise NotAKernel(message(who, f"{name}={result} is not positive", "give a positive number"))
+    return result
+
+
+def divisor(who: str, name: str, value: Any) -> float:
+    """The value as a number > 0 by whose square float64 can divide."""
+    result = positive(who, name, value)
+    if result < LEAST:
+        given = f"{name}={result!r}, by whose square float64 cannot divide"
+        raise InvalidInput(message(who, given, f"give {LEAST:g} or more, and the rows in another unit"))
     return result
 
 

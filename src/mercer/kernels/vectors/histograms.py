@@ -154,6 +154,8 @@ def _share(part: Any, whole: Any) -> Any:
 class Hamming(Kernel):
     """k(x, z) = exp(−γ · #{i: xᵢ ≠ zᵢ}), for categories coded as numbers.
 
+    Codes are compared in float64, in which neighbours above 2⁵³ are equal: number the categories from 0.
+
     It is strictly positive definite: a tensor product of e^(−γ) + (1 − e^(−γ))·[xᵢ = zᵢ] (Kondor & Lafferty 2002).
 
     Parameters

@@ -133,7 +133,9 @@ class Matern(Kernel):
 
     def __post_init__(self) -> None:
         self._set("nu", checks.positive("Matern", "nu", self.nu, finite=False))
-        self._set("length_scale", checks.bandwidth("Matern", "length_scale", self.length_scale))
+        length = checks.bandwidth("Matern", "length_scale", self.length_scale)
+        length = length if isinstance(length, str) else checks.divisor("Matern", "length_scale", length)
+        self._set("length_scale", length)
 
     def formula(self, pair: Any) -> Any:
         if math.isinf(self.nu):
@@ -204,7 +206,7 @@ class RationalQuadratic(Kernel):
     gamma: float | str = "scale"
 
     def __post_init__(self) -> None:
-        self._set("alpha", checks.positive("RationalQuadratic", "alpha", self.alpha))
+        self._set("alpha", checks.divisor("RationalQuadratic", "alpha", self.alpha))
         self._set("gamma", checks.bandwidth("RationalQuadratic", "gamma", self.gamma))
 
     def formula(self, pair: Any) -> Any:
@@ -269,8 +271,8 @@ class Periodic(Kernel):
     length_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        self._set("period", checks.positive("Periodic", "period", self.period))
-        self._set("length_scale", checks.positive("Periodic", "length_scale", self.length_scale))
+        self._set("period", checks.divisor("Periodic", "period", self.period))
+        self._set("length_scale", checks.divisor("Periodic", "length_scale", self.length_scale))
 
     def formula(self, pair: Any) -> Any:
         return exp(-0.5 / self.length_scale / self.length_scale * pair.through(Circle(self.period)).sqdist)
