@@ -127,6 +127,20 @@ def test_two_devices_give_the_bits_of_one(engine):
 
 
 @compiler
+def test_many_vectors_take_the_room_of_few(engine, monkeypatch, rng):
+    """The sums of all parts for all vectors were many times the product, and `memory=` knew nothing of them."""
+    monkeypatch.setattr(backend, "engine", lambda: engine)
+    monkeypatch.setattr(tiles, "SUMS", 1)
+    shapes, parts = [], tiles.CudaTiles._parts
+    monkeypatch.setattr(tiles.CudaTiles, "_parts", lambda *given: shapes.append((r := parts(*given)).shape) or r)
+    X, v = rng.random((90, 3)), rng.random((90, 11))
+    some = KernelOperator("gaussian(gamma=1.0)", X, X[:70], dtype=np.float32)
+    product = some @ v[:70]
+    assert {shape[2] for shape in shapes} == {room.VECTORS, 3}
+    np.testing.assert_allclose(product, np.asarray(some.toarray(), np.float64) @ v[:70], rtol=1e-5)
+
+
+@compiler
 @pytest.mark.parametrize("vectors", [1, 2, 3, 4, 6])
 def test_a_product_with_a_symmetric_matrix_is_one_on_a_device(engine, monkeypatch, rng, vectors):
     """Whatever threads of a host would keep for mirror images: the device computes both; and one kernel for 3 or 4."""

@@ -246,6 +246,17 @@ def test_the_driver_is_asked_for_arrays_of_this_device_only(shim, monkeypatch):
     given = device.exported(X.T)
     np.testing.assert_array_equal(given.values, X.T)
 
+    class Narrow:
+        shape = (3, 2)
+
+        @property
+        def dtype(self):
+            raise NotImplementedError("Support for bfloat16 within cuda-core requires ml_dtypes")
+
+    view = sys.modules["cuda.core.utils"].StridedMemoryView
+    monkeypatch.setattr(view, "from_dlpack", staticmethod(lambda X, stream_ptr: Narrow()))
+    assert device.adopted(ForeignArray(X)) is None
+
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
 def test_kernels_of_rows_compile(architecture):

@@ -115,7 +115,8 @@ def use(name: str | None, *, devices: Sequence[int] = (0,), tensor_cores: bool =
         may work on the rest.
     tensor_cores : bool, default=True
         Whether "cuda" multiplies float32 rows of many features on tensor cores, whose sums have about as many
-        roundings. With False all are those of FP32 units.
+        roundings. Numbers below 2⁻³⁹ of the largest in their row count as 0 there. With False all are those of FP32
+        units.
 
     Raises
     ------

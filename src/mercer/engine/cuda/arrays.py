@@ -37,10 +37,14 @@ def adopted(device: Device, number: int, X: Any, stream: int) -> DeviceArray | N
     if kind not in ON_CUDA or place != number:
         return None
     seen = importlib.import_module("cuda.core.utils").StridedMemoryView.from_dlpack(X, stream_ptr=stream)
-    if len(seen.shape) != 2 or seen.dtype not in FLOATS:
+    try:
+        dtype = seen.dtype
+    except (NotImplementedError, TypeError, ValueError):  # bfloat16 and smaller ones, which NumPy has not
+        return None
+    if len(seen.shape) != 2 or dtype not in FLOATS:
         return None
     strides = seen.strides or (seen.shape[1], 1)
-    return DeviceArray(device, seen.ptr, tuple(seen.shape), tuple(strides), seen.dtype, (X, seen))
+    return DeviceArray(device, seen.ptr, tuple(seen.shape), tuple(strides), dtype, (X, seen))
 
 
 @dataclass(frozen=True, eq=False)

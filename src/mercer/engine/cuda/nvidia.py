@@ -209,8 +209,8 @@ class NvidiaDevice:
         with self._faults.clear(f"the kernel {name}"):
             self._use()
             config = core.LaunchConfig(grid=grid, block=threads)
+            self._running.append(arguments)  # before it starts: an interrupt may come as soon as it has
             core.launch(self._kernels, config, code.get_kernel(name), *given)
-            self._running.append(arguments)
 
     def _compiled(self, source: str) -> Kernels:
         return NvidiaKernels(cubin(source, self.architecture, faults=self._faults), self)

@@ -19,6 +19,8 @@ __all__ = ["CudaTiles"]
 
 GROUP = 4
 """Tiles begin at multiples of this, where copies of 16 bytes may begin."""
+SUMS = 64 << 20
+"""Bytes of the sums of parts, of which there are many more than of the product."""
 WAVES = 4
 """Blocks of a product for each that runs at a time, so that all processors have work to the end."""
 
@@ -183,8 +185,15 @@ class CudaTiles:
         """K[i0:i1, j0:j1] v in float64; with `transposed` of the transposed matrix."""
         high, wide = (self._tiles_of(count) for count in (i1 - i0, j1 - j0))
         step = self.row_block * max(1, wide * high // (WAVES * self.device.blocks))
-        bounds = np.append(np.arange(j0, max(j1, j0 + 1), step), j1)
-        return self._parts(int(i0), int(i1), bounds.astype(np.int64), v, transposed).sum(axis=0)
+        bounds = np.append(np.arange(j0, max(j1, j0 + 1), step), j1).astype(np.int64)
+        out = np.empty((i1 - i0, v.shape[1]))
+        # Of many vectors the sums of all parts would be many times their product. Rows that pass through the device do
+        # so once, for all vectors.
+        fitting = SUMS // (8 * max(1, (len(bounds) - 1) * len(out))) // VECTORS * VECTORS
+        some = max(VECTORS, fitting) if self.room.whole else max(1, v.shape[1])
+        for r, s in _runs(0, v.shape[1], some):
+            out[:, r:s] = self._parts(int(i0), int(i1), bounds, v[:, r:s], transposed).sum(axis=0)
+        return out
 
     def _parts(self, i0: int, i1: int, bounds: Array, v: Array, transposed: bool = False) -> Array:
         """Σⱼ Kᵢⱼ vⱼ over the columns of each part, of shape (parts, rows, vectors); v begins with the first column.
@@ -197,7 +206,8 @@ class CudaTiles:
         out = np.zeros((len(bounds) - 1, i1 - i0, wide.shape[1]))
         if out.size and bounds[-1] > bounds[0]:
             self._run(self._product_jobs(i0, i1, bounds, wide / size, out, transposed))
-        return out * size
+        out *= size
+        return out
 
     def _product_jobs(self, i0: int, i1: int, bounds: Array, v: Array, out: Array, transposed: bool) -> Iterator[Job]:
         first, last, vectors = int(bounds[0]), int(bounds[-1]), v.shape[1]
