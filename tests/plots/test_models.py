@@ -314,3 +314,19 @@ def test_the_band_of_ridge_has_the_units_of_the_targets(unit, piped):
         return PosteriorDisplay.from_estimator(model.fit(X[:, :1], unit * X[:, 1]), X[:, :1]).std
 
     np.testing.assert_allclose(band(unit), unit * band(1.0), rtol=1e-6)
+
+
+def test_regions_without_targets_have_the_names_of_their_classes():
+    """The picture of clusters did not tell which region is cluster 0 of `predict`."""
+    X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0.0, 0], [6, 0], [0, 6]], 20, axis=0)
+    model = mercer.KernelKMeans(3, "gaussian(gamma=0.1)").fit(X)
+    display = DecisionSurfaceDisplay.from_estimator(model, X)
+    names = display.ax_.get_legend()
+    assert [one.get_text() for one in names.get_texts()] == ["0", "1", "2"]
+    shades = [patch.get_facecolor() for patch in names.get_patches()]
+    for label in range(3):
+        first, second = X[model.labels_ == label].mean(axis=0)
+        row, column = np.abs(display.plane.second - second).argmin(), np.abs(display.plane.first - first).argmin()
+        assert display.surface_.cmap(display.surface_.norm(display.response[row, column])) == shades[label]
+    with_targets = DecisionSurfaceDisplay.from_estimator(model, X, np.repeat(["a", "b", "c"], 20))
+    assert [one.get_text() for one in with_targets.ax_.get_legend().get_texts()] == ["a", "b", "c"]

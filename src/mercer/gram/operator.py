@@ -86,8 +86,8 @@ class KernelOperator(TiledOperator):
     Raises
     ------
     InvalidInput
-        For data on which the kernel is not defined, or has values that overflow or underflow in float64; and for
-        parameters that depend on data if Z is given.
+        For data on which the kernel is not defined, or has values that overflow or underflow in float64, as far as
+        k(x, x) shows: single entries may still be infinite or NaN. And for parameters that depend on data if Z is given.
 
     Notes
     -----

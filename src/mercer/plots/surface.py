@@ -270,6 +270,10 @@ class DecisionSurfaceDisplay(Display):
             return ""
         if many or not len(labels):
             self.rows_ = [ax.scatter(self.rows[:, i], self.rows[:, j], s=9, color=INK, linewidths=0)]
+            if not many and 1 < len(self.classes or ()) <= MOST_NAMED:  # no colours of rows say which region is which
+                for name, shade in zip(self.classes, tints(len(self.classes)), strict=True):
+                    ax.fill([], [], facecolor=shade, edgecolor=INK, linewidth=0.6, label=in_legend(name))
+                name_classes(ax, len(self.classes), loc="best")
             return f"{len(labels)} classes, too many to tell apart" if many else ""
         known = [str(one) for one in self.known]
         order = [*known, *(str(one) for one in labels.tolist() if str(one) not in known)]

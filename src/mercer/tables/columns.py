@@ -450,7 +450,7 @@ def _plan_categories(name: str, text: NDArray[Any], absent: NDArray[np.bool_], m
     kept = np.sort(names[order[: most - 1]]) if pooled else names
     share = counts[order[most - 1 :]].sum() / len(text) if pooled else 0.0
     said = f"dates in doubt, for {doubt} (write them as 2024-03-31); " if doubt else ""
-    said += f"{len(names)} categories"
+    said += f"{len(names)} categor{'y' if len(names) == 1 else 'ies'}"
     said += (
         f", the {len(kept)} most frequent one-hot, the others ({share:.1%} of the rows) pooled"
         if pooled

@@ -44,7 +44,7 @@ class SVC(LandmarkMachine, SupportVectorClassifier):
         Multiplies C for the rows of a class. "balanced" is the sum of all weights over k times that of the class, of k
         classes; scikit-learn counts rows there, whatever `sample_weight` says.
     max_iter : int, default -1
-        Steps of each pair of classes; -1 is LIBSVM's max(10⁷, 100 n).
+        Steps of each pair of classes; -1 is LIBSVM's max(10⁷, 100 n). On landmarks passes over the rows; -1 is 1000.
     decision_function_shape : {"ovr", "ovo"}, default "ovr"
         `decision_function` of more than two classes: a score for each class, or the decisions of all pairs. The
         machines are those of the pairs in both.
