@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from held import KERNEL, N, X, Y, dask
 
-from mercer import KernelCCA, KernelOperator, KernelRidge, hsic_test
+from mercer import KernelCCA, KernelOperator, KernelRidge, KernelRidgeClassifier, hsic_test
 from mercer.errors import InvalidInput
 from mercer.shards import reading
 from mercer.shards.reading import boundaries
@@ -132,6 +132,19 @@ def test_rows_and_targets_of_unknown_number_are_computed_together(cluster, caplo
         model = KernelRidge(KERNEL).fit(dask(X)[mask], dask(Y)[mask])
     assert "run_spec" not in caplog.text
     assert_close(model.dual_coef_, KernelRidge(KERNEL).fit(X[kept], Y[kept]).dual_coef_, 1e-8)
+
+
+@pytest.mark.parametrize("client", [True, False])
+@pytest.mark.parametrize("kind", ["string", "Int64", "object"])
+def test_labels_of_every_type(cluster, monkeypatch, client, kind):
+    if not client:
+        monkeypatch.setattr(reading, "current_client", lambda: None)
+    names = {"Int64": [2**60, 2**60 + 1]}.get(kind, ["no", "yes"])
+    y = pd.Series(np.array(names, dtype=object)[(Y > 0).astype(int)]).astype(kind)
+    with config.set(scheduler=None if client else "synchronous"):
+        model = KernelRidgeClassifier(KERNEL).fit(frame(FRAME), dd.from_pandas(y, npartitions=3))
+    assert model.classes_.tolist() == names
+    assert_close(model.decision_function(X), KernelRidgeClassifier(KERNEL).fit(X, Y > 0).decision_function(X), 1e-8)
 
 
 def shuffled_anew():

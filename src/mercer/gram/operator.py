@@ -87,7 +87,8 @@ class KernelOperator(TiledOperator):
     ------
     InvalidInput
         For data on which the kernel is not defined, or has values that overflow or underflow in float64, as far as
-        k(x, x) shows: single entries may still be infinite or NaN. And for parameters that depend on data if Z is given.
+        k(x, x) shows: single entries may be infinite or NaN all the same. Also for parameters that depend on data if Z
+        is given.
 
     Notes
     -----

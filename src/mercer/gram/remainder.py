@@ -52,8 +52,10 @@ def lost_when_centred(K: KernelOperator, who: str, most: float = LOST) -> str | 
     index = np.arange(0, K.shape[0], -(-K.shape[0] // SAMPLE))
     some = K.x.take(index).widened(np.float64)
     # By the kernel's own block, because compiling a program takes longer than these few entries.
-    by_engine = space.numbered or isinstance(some, SparsePoints)  # which has pairings of sparse rows that NumPy has not
-    entries = K.block(index, index) if by_engine else K.kernel.block(some.rows, some.rows)
+    if isinstance(some, SparsePoints):  # of which the engine has pairings that NumPy has not
+        entries = KernelOperator(K.kernel, some.rows, dtype=np.float64).toarray()
+    else:
+        entries = K.block(index, index) if space.numbered else K.kernel.block(some.rows, some.rows)
     values = np.asarray(entries, np.float64)
     own = values.diagonal()
     size, apart = float(abs(own).mean()), float(own.mean() - values.mean())

@@ -106,6 +106,11 @@ def test_memory_decides_and_says_so():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert not SVC(1.0, Gaussian(2.0)).fit(rows[:200], y[:200]).restricted_
+    few, labels = rows[:1500].astype(float), y[:1500]
+    exact, auto = (SVC(1.0, Gaussian(2.0), solver=one, memory="1.7MB").fit(few, labels) for one in ("exact", "auto"))
+    assert not auto.restricted_, "working sets take less room than landmarks"
+    assert auto.report_.memory_planned == exact.report_.memory_planned
+    np.testing.assert_array_equal(auto.decision_function(few), exact.decision_function(few))
     with pytest.raises(MemoryExceeded, match="memory="):
         SVC(1.0, Gaussian(2.0), n_landmarks=500, memory="1MB").fit(rows, y)
 

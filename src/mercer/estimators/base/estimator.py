@@ -25,6 +25,7 @@ from mercer.estimators.base.advice import advice, left_to_default, outweighing_c
 from mercer.estimators.base.elsewhere import Elsewhere
 from mercer.estimators.base.expansion import Expansion
 from mercer.estimators.base.indefinite import known_values, not_finite, warn_if_indefinite
+from mercer.estimators.base.labels import plain_labels
 from mercer.estimators.base.parameters import NamedParameters
 from mercer.events.callbacks import CalledBack
 from mercer.gram import KernelOperator, lost_when_centred
@@ -222,6 +223,8 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
             require_collection(y, f"{type(self).__name__}, y")
         if y is not None and options.get("y_numeric"):
             self._refuse_texts(y)
+        elif y is not None:
+            y = plain_labels(y, type(self).__name__)
         if self._space().objects:
             return self._with_targets(self._objects(X, options.get("reset", True)), y, options)
         X, y = self._numbers(X, y, **options)
@@ -291,7 +294,10 @@ class KernelEstimator(CalledBack, Atomic, Elsewhere, NamedParameters):
         """The rows of Dask's data, held by workers if there is a client and the kernel takes vectors, and targets."""
         X, *given = together(X, *targets)
         data = sharded(X, type(self).__name__) if self._space().vectors else local(X)
-        found = self._numbers(data, *map(local, given), reset=reset, **options)
+        given = [*map(local, given)]
+        if not options.get("y_numeric"):
+            given = [plain_labels(one, type(self).__name__) for one in given]
+        found = self._numbers(data, *given, reset=reset, **options)
         if isinstance(data, Points) and hasattr(X, "to_dask_array"):  # a data frame, whose columns have names
             validate_data(self, X._meta, reset=reset, skip_check_array=True)
         return found

@@ -15,7 +15,7 @@ __all__ = ["labelled", "plain_labels", "require_labels"]
 
 def labelled(model: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Any]:
     """The checked rows and labels of a fit of `model`."""
-    X, y = model._validate_both(X, plain_labels(y, type(model).__name__), **options)
+    X, y = model._validate_both(X, y, **options)
     require_labels(y, type(model).__name__)
     return X, y
 
@@ -38,17 +38,18 @@ def plain_labels(y: Any, who: str) -> Any:
     >>> plain_labels(np.array([True, False], dtype=object), "SVC")
     array([ True, False])
     """
-    dtype: Any = getattr(y, "dtype", None)
-    kind = getattr(dtype, "kind", "")
-    own = not isinstance(dtype, np.dtype) and _is_of_pandas(y)
+    series = _is_of_pandas(y)
+    if not (series or isinstance(y, np.ndarray)):
+        return y
+    kind, own = y.dtype.kind, series and not isinstance(y.dtype, np.dtype)
     if not (kind == "O" or (kind in ("i", "u", "b") and own)):
         return y
-    absent = np.asarray(y.isna()) if _is_of_pandas(y) else np.array([one is None or one != one for one in y.ravel()])
+    absent = np.asarray(y.isna()) if series else np.array([one is None or one != one for one in y.ravel()], bool)
     if absent.any():
         given = f"Input y contains NaN: {int(absent.sum())} of {len(y)} labels are missing"
         raise InvalidInput(message(who, given, "leave such rows out, or give their labels"))
     if own and kind != "O":
-        return y.to_numpy(dtype.numpy_dtype)
+        return y.to_numpy(y.dtype.numpy_dtype)
     kinds = {type(one) for one in np.asarray(y, dtype=object).ravel()}
     if len(kinds) > 1 and any(issubclass(one, str | bytes) for one in kinds):
         named = ", ".join(sorted(one.__name__ for one in kinds))

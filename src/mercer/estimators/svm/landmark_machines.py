@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from mercer.approx.landmarks import are_numbers, choose_landmarks
 from mercer.approx.nystroem import inverse_root
-from mercer.errors import ConvergenceWarning, InvalidInput, message, warn
+from mercer.errors import ConvergenceWarning, InvalidInput, MemoryExceeded, message, warn
 from mercer.estimators.base.landmarks import pool_rows
 from mercer.estimators.svm.support_vectors import LEAST_SET, SupportVectorMachine, Training
 from mercer.gram import KernelOperator
@@ -80,8 +81,16 @@ class LandmarkMachine(SupportVectorMachine):
             return super()._solve(data, start)
         report = self.report_
         wide = not self._kernel_size(data.K, data.order).fits_float32 or self._least_square(data) > MOST_SQUARE
-        family = self._family(data)
-        m = self._planned(data, family, wide, report)
+        family, planned = self._family(data), (report.memory_rows, report.memory_planned)
+        try:
+            m = self._planned(data, family, wide, report)
+        except MemoryExceeded:
+            if self.solver != "auto":
+                raise
+            self.restricted_ = False  # working sets of all rows may take less room
+            report.memory_rows, report.memory_planned = planned
+            exact = super()._matrix(data.K, report, data.target, data.order)
+            return super()._solve(replace(data, A=exact), start)
         # Slopes are of c − f(x): what all targets share goes into b before, or a small weight of it would cost much.
         centre = 0.0 if hasattr(self, "classes_") else float(np.average(data.target, weights=data.weights))
         linear = family.linear - centre if centre else family.linear

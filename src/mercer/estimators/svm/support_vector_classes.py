@@ -15,7 +15,7 @@ from mercer.estimators.base.calibration import coupled, fit_sigmoid, folds_by_cl
 from mercer.estimators.base.classifier import class_factors, require_classes
 from mercer.estimators.base.expansion import Expansion
 from mercer.estimators.base.indefinite import known_values
-from mercer.estimators.base.labels import plain_labels, require_labels
+from mercer.estimators.base.labels import require_labels
 from mercer.estimators.base.pairwise import class_pairs, class_scores, votes
 from mercer.estimators.svm.support_vectors import SupportVectorMachine, Training
 from mercer.gram import KernelOperator
@@ -68,7 +68,7 @@ class SupportVectorClassifier(ClassifierMixin, SupportVectorMachine):
 
     def _training(self, X: Any, y: Any, sample_weight: Any) -> Training:
         """The rows that have a weight, class by class."""
-        X, y = self._validate_both(X, plain_labels(y, type(self).__name__))
+        X, y = self._validate_both(X, y)
         whole = y.dtype.kind in "biu"  # classes, of which scikit-learn's check, slow for few rows, warns if many
         if not whole:
             require_labels(y, type(self).__name__)
