@@ -206,6 +206,17 @@ def test_code_of_ones_own_counts_with_what_it_calls(tmp_path, old, new, changes)
     assert {one for one in before if before[one] != after[one]} == set(changes.split())
 
 
+def test_functions_that_call_one_another_are_digested_once():
+    """Forty layers of two functions, each of which calls both of the next: there are 2⁴⁰ ways down."""
+    lines = [f"def f{k}{a}(x): return f{k + 1}a(x) + f{k + 1}b(x)" for k in range(40) for a in "ab"]
+    lines += ["def f40a(x): return f0a", "def f40b(x): return 1"]
+    module = {"__name__": "__main__"}
+    exec("\n".join(lines), module)
+    before = fingerprint(module["f0a"])
+    exec("def f40b(x): return 2", module)
+    assert fingerprint(module["f0a"]) != before
+
+
 def test_it_is_the_same_in_another_process():
     code = (
         "import numpy as np; from sklearn.metrics import get_scorer; from mercer import KernelRidge;"

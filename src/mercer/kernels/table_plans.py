@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mercer.errors import InvalidInput, message
 from mercer.tables.columns import as_text, given_numbers
+from mercer.tables.texts import ISO
 
 __all__ = ["YEAR", "SeasonPlan", "TextPlan"]
 
@@ -107,7 +108,7 @@ class SeasonPlan:
 
     def encode(self, values: Any) -> Floats:
         """A row for each value."""
-        days = given_numbers(self.name, values, self.odd, self.form)
+        days = given_numbers(self.name, values, self.odd, self.form or ISO)  # dates without a form were no texts
         return np.remainder(np.where(np.isnan(days), self.fill, days) / YEAR, 1.0)[:, None]
 
 

@@ -152,10 +152,25 @@ def _code(thing: CodeType) -> list[Any]:
 
 
 def _function(thing: FunctionType) -> list[Any]:
+    return [*_alone(thing), *map(_alone, _called(thing))]
+
+
+def _alone(thing: FunctionType) -> list[Any]:
     cells = [_contents(cell) for cell in thing.__closure__ or ()]
-    called = [thing.__globals__.get(name) for name in sorted(_names(thing.__code__))]
-    called = [one for one in called if isinstance(one, FunctionType) and _is_own(one)]
-    return [*_name(thing), thing.__code__, thing.__defaults__, thing.__kwdefaults__, cells, *called]
+    return [*_name(thing), thing.__code__, thing.__defaults__, thing.__kwdefaults__, cells]
+
+
+def _called(thing: FunctionType) -> list[FunctionType]:
+    """The user's functions that a function calls by name, with those that these call, each once."""
+    found, waiting = {thing.__code__: thing}, [thing]
+    while waiting:
+        one = waiting.pop()
+        named = (one.__globals__.get(name) for name in sorted(_names(one.__code__)))
+        for other in named:
+            if isinstance(other, FunctionType) and other.__code__ not in found and _is_own(other):
+                found[other.__code__] = other
+                waiting.append(other)
+    return [*found.values()][1:]
 
 
 def _names(code: CodeType) -> set[str]:
