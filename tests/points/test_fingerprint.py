@@ -172,6 +172,12 @@ class Own(Kernel):
     gamma: float = 1.0
     def formula(self, pair):
         return 1 / (7 + self.gamma * pair.sqdist)
+
+@dataclass
+class Rule:
+    share: float = 0.5
+    def holds(self, x):
+        return x > 9 * self.share
 """
 
 
@@ -185,6 +191,7 @@ class Own(Kernel):
         ("return 5", "return 6", "Prep"),
         ("[::6]", "[::8]", "Prep"),
         ("7 + self", "8 + self", "Own"),
+        ("x > 9", "x > 8", "Rule"),
     ],
 )
 def test_code_of_ones_own_counts_with_what_it_calls(tmp_path, old, new, changes):
@@ -196,7 +203,13 @@ def test_code_of_ones_own_counts_with_what_it_calls(tmp_path, old, new, changes)
         spec = importlib.util.spec_from_file_location("own_code", place)
         module = sys.modules["own_code"] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        things = {"Prep": module.Prep(), "Base": module.Base(), "Own": module.Own(), "score": module.score}
+        things = {
+            "Prep": module.Prep(),
+            "Base": module.Base(),
+            "Own": module.Own(),
+            "Rule": module.Rule(),
+            "score": module.score,
+        }
         return {one: fingerprint(thing) for one, thing in things.items()}
 
     try:

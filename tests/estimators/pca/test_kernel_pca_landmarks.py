@@ -52,6 +52,15 @@ def test_all_rows_as_landmarks_are_the_exact_answer(digits):
     assert model.report_.residual < 1e-9
 
 
+def test_shares_count_what_lies_outside_the_landmarks(digits):
+    """About the mean within their span: N − N‖m‖² for k(x, x) = 1."""
+    places = np.arange(0, 900, 100)
+    model = KernelPCA(3, GAUSS, solver="nystroem", landmarks=places).fit(digits)
+    values, V = np.linalg.eigh(GAUSS(digits[places]))
+    mean = (GAUSS(digits, digits[places]) @ V / np.sqrt(values)).mean(axis=0)
+    assert_close(model.explained_variance_ratio_, model.explained_variance_ / (1 - mean @ mean), rtol=1e-9)
+
+
 @pytest.mark.parametrize("far", [0.0, 1e3, 1e5, 1e6])
 def test_shares_of_variance_do_not_depend_on_where_the_rows_lie(far):
     """All components are kept, so the shares sum to 1: the whole was a difference of squares of the mean."""

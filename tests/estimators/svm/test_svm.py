@@ -443,6 +443,7 @@ def test_a_small_border_is_found_to_a_hundredth_of_itself():
     model = OneClassSVM(Gaussian(gamma=0.5), nu=0.005).fit(X)
     finest = OneClassSVM(Gaussian(gamma=0.5), nu=0.005, tol=1e-9).fit(X)
     np.testing.assert_allclose(model.offset_, finest.offset_, rtol=0.01)
+    assert model.report_.residual <= 0.01 * model.offset_ < 1e-4 < model.tol
 
 
 def test_a_machine_without_support_vectors_predicts(data):
