@@ -83,6 +83,7 @@ def test_a_process_tells_the_deviations_of_new_values(folder, tmp_path):
     C = K + process.alpha_ * np.eye(len(K))
     variance = process.alpha_ + np.diag(K - K @ np.linalg.solve(C, K))
     np.testing.assert_allclose(found["target_std"], process.y_scale_ * np.sqrt(variance), rtol=1e-8)
+    assert "numbers have no class probabilities" in mercer("predict", out, table, "--std", "--proba").stderr
     latent = model.predict(frame, return_std=True)[1]
     np.testing.assert_allclose(latent, process.y_scale_ * np.sqrt(variance - process.alpha_), rtol=1e-6)
     within = np.abs(frame["target"] - found["target"]) <= 1.96 * np.array(found["target_std"])
@@ -100,6 +101,7 @@ def test_other_methods_have_no_deviations(folder, tmp_path):
     done = mercer("predict", out, table, "--std")
     assert (done.exit_code, done.stdout) == (2, "")
     assert "m.mercer holds a KernelRidge, which has no standard deviations; leave --std out" in done.stderr
+    assert mercer("predict", out, table, "--std", "--proba").stderr.startswith("mercer: --std: ")
     with pytest.raises(InvalidInput, match="return_std of a KernelRidge; fit a GaussianProcessRegressor"):
         load(out).predict(pd.read_csv(table), return_std=True)
 

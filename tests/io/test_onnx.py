@@ -228,12 +228,18 @@ def test_cca_has_the_scores_of_the_first_view():
     assert_close(outputs(model, NEW[:, :2])["variable"], model.transform(NEW[:, :2]), rtol=1e-10)
 
 
-def test_outliers_on_the_border():
-    """f(x) is ρ at such support vectors, up to the rounding of either library."""
-    model = mercer.OneClassSVM(nu=0.3).fit(TRAIN)
-    found = outputs(model, model.support_vectors_)
-    assert (found["scores"] == 0).any()
-    assert (found["label"] == model.predict(model.support_vectors_)).all()
+@pytest.mark.filterwarnings("ignore::mercer.errors.ConvergenceWarning")
+@pytest.mark.parametrize("n", [40, 700])
+@pytest.mark.parametrize("kernel", ["gaussian", "linear"])
+def test_outliers_on_the_border(kernel, n):
+    """f(x) is ρ at such support vectors, up to rounding and to what the fit left; of a ρ of 0 everywhere."""
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    model = mercer.OneClassSVM(kernel, nu=0.3).fit(X - X.mean(axis=0))
+    for rows in (model.support_vectors_, 2 * X):
+        found = outputs(model, rows)
+        np.testing.assert_array_equal(found["label"], model.predict(rows))
+        np.testing.assert_array_equal(found["scores"] == 0, model.decision_function(rows) == 0)
+        assert (found["scores"] == 0).any() or rows is not model.support_vectors_
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------

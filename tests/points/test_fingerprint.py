@@ -152,6 +152,13 @@ def deeper(x):
 def score(x):
     return [helper(one) for one in x]
 
+class Tool:
+    def run(self, x):
+        return 13 * x
+
+def use(x):
+    return Tool().run(x)
+
 class Base(TransformerMixin, BaseEstimator):
     factor = 3
     def __init__(self, a=1):
@@ -192,6 +199,7 @@ class Rule:
         ("[::6]", "[::8]", "Prep"),
         ("7 + self", "8 + self", "Own"),
         ("x > 9", "x > 8", "Rule"),
+        ("13 * x", "14 * x", "use"),
     ],
 )
 def test_code_of_ones_own_counts_with_what_it_calls(tmp_path, old, new, changes):
@@ -203,13 +211,8 @@ def test_code_of_ones_own_counts_with_what_it_calls(tmp_path, old, new, changes)
         spec = importlib.util.spec_from_file_location("own_code", place)
         module = sys.modules["own_code"] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        things = {
-            "Prep": module.Prep(),
-            "Base": module.Base(),
-            "Own": module.Own(),
-            "Rule": module.Rule(),
-            "score": module.score,
-        }
+        things = {name: getattr(module, name) for name in ("score", "use")}
+        things |= {name: getattr(module, name)() for name in ("Prep", "Base", "Own", "Rule")}
         return {one: fingerprint(thing) for one, thing in things.items()}
 
     try:

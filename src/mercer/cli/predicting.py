@@ -118,12 +118,12 @@ def outputs(model: TableModel, name: str, does: str = "predict", proba: bool = F
     if model.task == "components":
         given = f"{name} has components and predicts nothing"
         raise InvalidInput(message("predict", given, f"mercer transform {name} writes the scores"))
-    if std:
-        if model.has_deviations:
-            return [model.target, f"{model.target}_std"]
+    if std and not model.has_deviations:
         given = f"{name} holds a {type(model.estimator).__name__}, which has no standard deviations"
         raise InvalidInput(message("--std", given, "leave --std out, or fit with --method gp"))
     if not proba:
+        if std:
+            return [model.target, f"{model.target}_std"]
         return [model.target, "score"] if model.task == "outliers" else [model.target]
     if model.task == "classification" and model.has_probabilities:
         return [model.target, *(f"P({one})" for one in model.classes_)]

@@ -33,8 +33,8 @@ def fingerprint(*things: Any) -> str:
 
     The digest covers all values of arrays, sparse matrices, tensors and tables; the class and the parameters of
     estimators and kernels, and what the schema of a fitted model declares; and whatever would be pickled of other
-    objects. It covers the code of functions and of classes that are not of an installed library, with the functions
-    that they call by name. Reports of fits, which have times in them, do not count.
+    objects. It covers the code of functions and of classes that are not of an installed library, with that of what they
+    name. Reports of fits, which have times in them, do not count.
 
     Parameters
     ----------
@@ -161,16 +161,23 @@ def _alone(thing: FunctionType) -> list[Any]:
 
 
 def _called(thing: FunctionType) -> list[FunctionType]:
-    """The user's functions that a function calls by name, with those that these call, each once."""
+    """The user's functions that a function names, and those of classes that it names, and so on, each once."""
     found, waiting = {thing.__code__: thing}, [thing]
     while waiting:
         one = waiting.pop()
-        named = (one.__globals__.get(name) for name in sorted(_names(one.__code__)))
-        for other in named:
-            if isinstance(other, FunctionType) and other.__code__ not in found and _is_own(other):
-                found[other.__code__] = other
-                waiting.append(other)
+        for other in (one.__globals__.get(name) for name in sorted(_names(one.__code__))):
+            if isinstance(other, FunctionType | type) and _is_own(other):
+                new = [known for known in _functions(other) if known.__code__ not in found]
+                found |= {known.__code__: known for known in new}
+                waiting += new
     return [*found.values()][1:]
+
+
+def _functions(thing: FunctionType | type) -> list[FunctionType]:
+    """A function, or those of a class and of the user's classes among its bases."""
+    if isinstance(thing, FunctionType):
+        return [thing]
+    return [one for _, one in _written(thing) if isinstance(one, FunctionType)]
 
 
 def _names(code: CodeType) -> set[str]:

@@ -332,10 +332,9 @@ class KernelDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self._account(report, solution, self.tol, rounding=1e-8)
         F = np.asarray(K @ A)
         # The pencil's ν has its rounding over δ. That of the scores has none: of a constant direction they are level.
-        parts = weights @ F / np.sqrt(weights.sum()), (weights[:, None] * Y).T @ F
-        between = np.sum(parts[1] ** 2, axis=0)
-        norms = np.sum(A * F, axis=0)
-        rest = np.maximum(weights @ F**2 - parts[0] ** 2 - between, 0.0) + self.delta_ * norms
+        between = np.sum(((weights[:, None] * Y).T @ F) ** 2, axis=0)
+        within = weights @ F**2 - (weights @ F) ** 2 / weights.sum() - between
+        rest = np.maximum(within, 0.0) + self.delta_ * np.sum(A * F, axis=0)
         rounding = eps * float(np.sum(weights * K.diagonal())) * np.sqrt(np.sum(A**2, axis=0) / n)
         share = float(np.finfo(report.dtype).eps) * max(float(solution.x.values[0]), 1.0)
         keep = between > 10 * np.maximum(share * rest, rounding**2)

@@ -51,6 +51,12 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     offset_ : float
         ρ: ``decision_function`` is ``score_samples`` less this.
 
+    Warns
+    -----
+    ConvergenceWarning
+        Also if ρ is 0 to the accuracy of the fit, as with the linear kernel and rows on all sides of the origin: then
+        all rows are on the border.
+
     References
     ----------
     B. Schölkopf, J. C. Platt, J. Shawe-Taylor, A. J. Smola, R. C. Williamson (2001). Estimating the support of a
@@ -118,7 +124,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         self.n_support_, self.n_iter_ = np.array([len(used)], np.int32), int(self.n_iter_[0])
         self.intercept_ = family.multipliers(x)[:1]
         self.offset_ = -self.intercept_
-        if abs(float(self.offset_[0])) <= self._accuracy():
+        if np.isinf(self._border()):
             given = f"nu={self.nu:g} leaves no ρ that differs from 0: the rows lie on all sides of the origin of H"
             do = "all rows are on the border; lower nu, or take a kernel of positive values, such as the Gaussian"
             self.report_.warnings.append(message("OneClassSVM", given, do))
@@ -128,17 +134,16 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         """Whether m − M is much beside ρ; few rows are solved to rounding already."""
         return len(family.rows) > SMALL and not bool(np.all(x.gaps <= OF_RHO * np.abs(family.multipliers(x)[:1])))
 
-    def _accuracy(self) -> float:
-        """How far from ρ the fit may have left f at a row on the border; 0 after the rows were replaced."""
-        report = getattr(self, "report_", None)
-        return 0.0 if report is None or self.restricted_ else float(min(report.residual, report.tolerance))
+    def _border(self) -> float:
+        """How far from ρ the fit may have left f at a row on the border; infinite if ρ itself is no further from 0."""
+        report, rho = getattr(self, "report_", None), abs(float(self.intercept_[0]))
+        left = 0.0 if report is None or self.restricted_ else float(min(report.residual, report.tolerance))
+        return np.inf if rho <= left else max(ROUNDING * rho, left)
 
     def _products(self, X: Any) -> np.ndarray:
         """f(x); exactly ρ where it is ρ up to rounding and to what the fit left: on the border, or if f is 0."""
-        values, rho, left = super()._products(X), -float(self.intercept_[0]), self._accuracy()
-        if abs(rho) <= left:
-            return np.full_like(values, rho)
-        slack = np.full(len(values), max(ROUNDING * abs(rho), left))
+        values, rho = super()._products(X), -float(self.intercept_[0])
+        slack = np.full(len(values), self._border())
         if not self.kernel_.space.numbered and count(self.X_fit_):
             with np.errstate(over="ignore", invalid="ignore"):
                 bound = self._rounding() * np.sqrt(np.abs(np.float64(self.kernel_.diagonal(X))))
@@ -155,7 +160,7 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
         return known[1]
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """f(x); exactly ρ if f(x) equals ρ up to rounding, as at the support vectors on the border."""
+        """f(x); exactly ρ if f(x) equals ρ up to what the fit left, as at the support vectors on the border."""
         return np.asarray(self._products(self._validate_new(X))[:, 0])
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -32,7 +32,6 @@ from mercer.estimators import (
 )
 from mercer.estimators.base.pairwise import incidence
 from mercer.estimators.discriminant.gaussian_classes import GaussianClasses
-from mercer.estimators.svm.one_class import ROUNDING
 from mercer.io.onnx.graph import Graph
 
 __all__ = ["ROW", "outputs"]
@@ -92,11 +91,11 @@ def _of_discriminants(model: KernelDiscriminantAnalysis, graph: Graph, K: str) -
 
 @outputs.register(OneClassSVM)
 def _of_one_class(model: OneClassSVM, graph: Graph, K: str) -> Outputs:
-    """f(x) − ρ, exactly 0 if that is rounding."""
+    """f(x) − ρ, exactly 0 on the border."""
     add, zero = graph.add, graph.constant(np.float64(0.0))
     difference = add("Reshape", _expanded(graph, K, model._expansion()), graph.constant(np.array([-1])))
-    rounding = graph.constant(np.float64(ROUNDING * np.abs(model.offset_).item()))
-    scores = add("Where", add("LessOrEqual", add("Abs", difference), rounding), zero, difference)
+    border = graph.constant(np.float64(model._border()))
+    scores = add("Where", add("LessOrEqual", add("Abs", difference), border), zero, difference)
     one = graph.constant(np.int64(1)), graph.constant(np.int64(-1))
     return {
         "label": (add("Where", add("GreaterOrEqual", scores, zero), *one), np.int64, (ROW,)),
